@@ -1,0 +1,182 @@
+# teploy-sandbox. `make help` lists the targets.
+#
+# Every variant (compiler, sanitizer) is a build folder of its own:
+#   make BUILD=build/asan SAN=address,undefined unit
+SHELL   = /bin/bash
+BUILD  ?= build
+CC     := $(if $(filter default undefined,$(origin CC)),gcc,$(CC))
+MUSL   ?= musl-gcc
+PREFIX ?= /usr/local
+SAN    ?=
+
+PKGS    = fcgi jansson hiredis libcurl
+WARN    = -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wsign-conversion \
+	  -Wvla -Wstrict-prototypes -Wmissing-prototypes -Wformat=2 -Wcast-qual \
+	  -Werror
+OPT     = -O2 -g
+HARDEN  = $(if $(SAN),,-D_FORTIFY_SOURCE=2) -fstack-protector-strong -fPIE
+CPPFLAGS = -D_GNU_SOURCE -Iapp -I$(BUILD)/gen
+CFLAGS  = -std=c11 $(OPT) $(WARN) $(HARDEN) -fno-strict-aliasing -pthread \
+	  $(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer)
+LDFLAGS = -pie -Wl,-z,relro,-z,now -pthread $(if $(SAN),-fsanitize=$(SAN))
+LIBS    = -lfcgi -ljansson -lhiredis -lcurl
+INIT_CFLAGS = -std=c11 -Os -D_GNU_SOURCE -Iapp $(WARN) -ffunction-sections \
+	  -fdata-sections -fstack-protector-strong
+
+LIB_SRC   = $(wildcard app/lib/*.c)
+CORE_SRC  = app/config.c $(wildcard app/json/*.c app/docker/*.c app/store/*.c \
+	  app/guest/*.c app/run/*.c)
+HTTP_SRC  = $(wildcard app/http/*.c app/api/*.c) app/worker.c
+INIT_SRC  = $(wildcard app/init/*.c)
+REAPER_SRC = $(wildcard reaper/*.c)
+LUA       = $(wildcard app/store/lua/*.lua)
+
+obj     = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
+PROGRAMS = $(BUILD)/sbx-app $(BUILD)/sbx-reaper $(BUILD)/sbx-init \
+	  $(BUILD)/teploy-sandbox
+
+UNIT    = $(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/unit/*.c))
+MODULE  = $(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/module/test_*.c))
+E2E     = $(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/e2e/test_*.c))
+FUZZ    = $(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/fuzz/fuzz_*.c))
+BENCH   = $(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/bench/bench_*.c))
+MODULE_SUPPORT = $(filter-out tests/module/test_%,$(wildcard tests/module/*.c)) \
+	  $(wildcard tests/fake/*.c)
+E2E_SUPPORT = $(filter-out tests/e2e/test_%,$(wildcard tests/e2e/*.c))
+
+.PHONY: all help deps serve test unit module e2e bench asan tsan clang fuzz \
+	lint analyze format install uninstall clean
+.DEFAULT_GOAL := all
+.SECONDARY:
+
+all: $(PROGRAMS)	## build every program into build/
+
+help:			## this list
+	@sed -n 's/^\([a-z0-9]*\):[^#]*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 18
+
+deps:			## install what is missing from Debian's packages
+	@app/deps.sh
+
+serve: deps all		## run the whole stack in the foreground (ARGS="--workers 4")
+	@$(BUILD)/teploy-sandbox serve $(ARGS)
+
+# -- objects and programs -----------------------------------------------------
+$(BUILD)/obj/%.o: %.c
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
+
+$(BUILD)/init/%.o: %.c
+	@mkdir -p $(@D)
+	$(MUSL) $(INIT_CFLAGS) -MMD -MP -c -o $@ $<
+
+$(BUILD)/lib.a: $(call obj,$(LIB_SRC))
+$(BUILD)/core.a: $(call obj,$(CORE_SRC))
+$(BUILD)/http.a: $(call obj,$(HTTP_SRC))
+$(BUILD)/%.a:
+	@rm -f $@
+	$(AR) rcs $@ $^
+
+# Lua scripts become C strings; redis.c never sees a file.
+$(BUILD)/gen/lua.h: $(LUA) app/store/lua/embed.sh
+	@mkdir -p $(@D)
+	app/store/lua/embed.sh $(LUA) >$@.new && mv $@.new $@
+$(call obj,$(wildcard app/store/*.c)): $(BUILD)/gen/lua.h
+
+ARCHIVES = $(BUILD)/http.a $(BUILD)/core.a $(BUILD)/lib.a
+
+$(BUILD)/sbx-app: $(call obj,app/main.c) $(ARCHIVES)
+	$(CC) $(LDFLAGS) -o $@ $^ $(LIBS)
+
+$(BUILD)/sbx-reaper: $(call obj,$(REAPER_SRC)) $(BUILD)/core.a $(BUILD)/lib.a
+	$(CC) $(LDFLAGS) -o $@ $^ -ljansson -lhiredis -lcurl
+
+$(BUILD)/sbx-init: $(patsubst %.c,$(BUILD)/init/%.o,$(INIT_SRC) $(LIB_SRC))
+	$(MUSL) -static -Wl,--gc-sections -Wl,-z,relro,-z,now -s -o $@ $^
+
+# The script finds the nginx templates and the binaries beside itself.
+$(BUILD)/teploy-sandbox: app/teploy-sandbox $(wildcard nginx/*)
+	@mkdir -p $(BUILD)/nginx
+	cp nginx/* $(BUILD)/nginx/
+	install -m 0755 app/teploy-sandbox $@
+
+-include $(shell find $(BUILD)/obj $(BUILD)/init -name '*.d' 2>/dev/null)
+
+# -- tests --------------------------------------------------------------------
+test: deps all lint $(UNIT) $(FUZZ) $(MODULE) $(E2E)	## every test (UNIT, FUZZ, MODULE, E2E)
+	@tests/run $(BUILD) $(UNIT) $(FUZZ) $(MODULE) $(E2E)
+
+unit: $(UNIT) $(FUZZ)	## tests that need nothing
+	@tests/run $(BUILD) $^
+
+module: all $(MODULE)	## tests with a real Redis or the fake engine
+	@tests/run $(BUILD) $(MODULE)
+
+e2e: all $(E2E)		## tests of the real stack: Docker, Redis, nginx
+	@tests/run $(BUILD) $(E2E)
+
+bench: deps all $(BENCH)	## speed and memory, beside the alternatives
+	@tests/bench/run $(BUILD)
+
+asan:			## unit and module tests under address and UB sanitizers
+	$(MAKE) BUILD=$(BUILD)/asan SAN=address,undefined OPT=-O1\ -g unit module
+
+tsan:			## module tests under the thread sanitizer
+	$(MAKE) BUILD=$(BUILD)/tsan SAN=thread OPT=-O1\ -g module
+
+clang:			## build everything with clang, warnings fatal
+	$(MAKE) BUILD=$(BUILD)/clang CC=clang all
+
+TEST_LIBS = -lcmocka $(LIBS)
+$(BUILD)/tests/unit/%: $(BUILD)/obj/tests/unit/%.o $(ARCHIVES)
+	@mkdir -p $(@D)
+	$(CC) $(LDFLAGS) -o $@ $^ $(TEST_LIBS)
+
+$(BUILD)/tests/module/%: $(BUILD)/obj/tests/module/%.o \
+    $(call obj,$(MODULE_SUPPORT)) $(ARCHIVES)
+	@mkdir -p $(@D)
+	$(CC) $(LDFLAGS) -o $@ $^ $(TEST_LIBS)
+
+$(BUILD)/tests/e2e/%: $(BUILD)/obj/tests/e2e/%.o $(call obj,$(E2E_SUPPORT)) \
+    $(ARCHIVES)
+	@mkdir -p $(@D)
+	$(CC) $(LDFLAGS) -o $@ $^ $(TEST_LIBS)
+
+$(BUILD)/tests/bench/%: $(BUILD)/obj/tests/bench/%.o $(call obj,$(E2E_SUPPORT)) \
+    $(ARCHIVES)
+	@mkdir -p $(@D)
+	$(CC) $(LDFLAGS) -o $@ $^ $(TEST_LIBS)
+
+# A fuzz target is LLVMFuzzerTestOneInput alone. Plain builds link it with a
+# main that replays tests/fuzz/corpus/<name>/ and mutations of it;
+# `make fuzz` links libFuzzer.
+$(BUILD)/tests/fuzz/%: $(BUILD)/obj/tests/fuzz/%.o \
+    $(BUILD)/obj/tests/fuzz/replay.o $(ARCHIVES)
+	@mkdir -p $(@D)
+	$(CC) $(LDFLAGS) -o $@ $^ $(TEST_LIBS)
+
+FUZZ_SEC ?= 60
+fuzz:			## run each fuzz target with libFuzzer for FUZZ_SEC seconds
+	@tests/fuzz/run $(BUILD)/fuzz $(FUZZ_SEC)
+
+lint:			## format, layers, headers, banned calls, sizes, shell
+	@tests/lint/run $(BUILD)
+
+analyze:		## gcc -fanalyzer, clang-tidy, cppcheck
+	@tests/lint/analyze $(BUILD)
+
+format:			## apply .clang-format
+	clang-format -i $$(git ls-files '*.c' '*.h')
+
+# -- install ------------------------------------------------------------------
+install: all		## binaries and nginx templates under DESTDIR and PREFIX
+	install -d $(DESTDIR)$(PREFIX)/lib/teploy-sandbox/nginx $(DESTDIR)$(PREFIX)/bin
+	install -m 0755 $(PROGRAMS) $(DESTDIR)$(PREFIX)/lib/teploy-sandbox
+	install -m 0644 nginx/* $(DESTDIR)$(PREFIX)/lib/teploy-sandbox/nginx
+	ln -sf ../lib/teploy-sandbox/teploy-sandbox $(DESTDIR)$(PREFIX)/bin/teploy-sandbox
+
+uninstall:		## remove what install put there
+	rm -rf $(DESTDIR)$(PREFIX)/lib/teploy-sandbox
+	rm -f $(DESTDIR)$(PREFIX)/bin/teploy-sandbox
+
+clean:			## remove build/
+	rm -rf $(BUILD)

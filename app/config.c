@@ -1,0 +1,241 @@
+/* Reading, resolving and printing the SBX_* variables. */
+#include "config.h"
+#include "lib/mem.h"
+#include "lib/str.h"
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum type { TYPE_INT, TYPE_BOOL, TYPE_STR, TYPE_PATH };
+
+struct variable {
+	const char *name;
+	enum type type;
+	int64_t min, max;
+	const char *def, *text;
+	size_t offset;
+};
+
+static const struct variable variables[] = {
+#define V(name, field, type, min, max, def, text)        \
+	{"SBX_" #name, TYPE_##type, min, max, def, text, \
+	    offsetof(struct config, field)},
+#include "config.def"
+#undef V
+};
+
+#define VARIABLES (sizeof(variables) / sizeof(variables[0]))
+
+static int
+read_number(const struct variable *v, const char *value, struct config *c,
+    struct err *e)
+{
+	int64_t number;
+
+	if (str_to_int(value, v->min, v->max, &number) != 0)
+		return err_set(e, ERR_INPUT,
+		    "%s is \"%s\": it must be a whole number from %lld to "
+		    "%lld",
+		    v->name, value, (long long)v->min, (long long)v->max);
+	memcpy((char *)c + v->offset, &number, sizeof(number));
+	return 0;
+}
+
+static int
+read_text(const struct variable *v, const char *value, struct config *c,
+    struct err *e)
+{
+	size_t size = strlen(value);
+
+	if (size < (size_t)v->min || size > (size_t)v->max)
+		return err_set(e, ERR_INPUT,
+		    "%s has %zu bytes: it must have %lld to %lld", v->name,
+		    size, (long long)v->min, (long long)v->max);
+	if (v->type == TYPE_PATH && size > 0 && *value != '/')
+		return err_set(e, ERR_INPUT,
+		    "%s is \"%s\": it must be an absolute path", v->name,
+		    value);
+	const char *kept = mem_strdup(value);
+	memcpy((char *)c + v->offset, &kept, sizeof(kept));
+	return 0;
+}
+
+/* The host of HOST:PORT is loopback: 127/8, ::1 in brackets, localhost. */
+static bool
+is_loopback(const char *addr)
+{
+	return str_starts(addr, "127.") || str_starts(addr, "[::1]:") ||
+	       str_starts(addr, "localhost:");
+}
+
+static int
+check_addr(const struct config *c, struct err *e)
+{
+	const char *colon = strrchr(c->addr, ':');
+	int64_t port;
+
+	if (colon == NULL || colon == c->addr ||
+	    str_to_int(colon + 1, 1, 65535, &port) != 0 ||
+	    c->addr[strspn(c->addr,
+		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+		"0123456789.-:[]")] != '\0')
+		return err_set(e, ERR_INPUT,
+		    "SBX_ADDR is \"%s\": it must be HOST:PORT, with an IPv6 "
+		    "address in brackets",
+		    c->addr);
+	if (!c->allow_public && !is_loopback(c->addr))
+		return err_set(e, ERR_INPUT,
+		    "SBX_ADDR is \"%s\", which is not loopback: the API is "
+		    "plain HTTP and hands out containers; set "
+		    "SBX_ALLOW_PUBLIC=1 if that is meant",
+		    c->addr);
+	return 0;
+}
+
+static int
+check_redis_url(const struct config *c, struct err *e)
+{
+	if (str_starts(c->redis_url, "unix:///") ||
+	    str_starts(c->redis_url, "redis://"))
+		return 0;
+	return err_set(e, ERR_INPUT,
+	    "SBX_REDIS_URL must start with unix:/// or redis:// (TLS is not "
+	    "supported)");
+}
+
+static char *
+join(const char *a, const char *b, const char *c)
+{
+	size_t size = strlen(a) + strlen(b) + strlen(c) + 1;
+	char *text = mem_alloc(size);
+
+	(void)snprintf(text, size, "%s%s%s", a, b, c);
+	return text;
+}
+
+/* What depends on the host: its name, and where this program lies. */
+static int
+resolve(struct config *c, struct err *e)
+{
+	char name[256] = "", self[PATH_MAX];
+
+	if (*c->server == '\0') {
+		if (gethostname(name, sizeof(name) - 1) != 0)
+			return err_sys(
+			    e, ERR_INTERNAL, "cannot read the host name");
+		c->server = mem_strdup(name);
+	}
+	if (*c->redis_url == '\0')
+		c->redis_url = join("unix://", c->run_dir, "/redis.sock");
+	if (*c->init == '\0') {
+		ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
+		if (n < 0)
+			return err_sys(
+			    e, ERR_INTERNAL, "cannot read /proc/self/exe");
+		self[n] = '\0';
+		*strrchr(self, '/') = '\0';
+		c->init = join(self, "/", "sbx-init");
+	}
+	return 0;
+}
+
+int
+config_read(struct config *ret_config, struct err *e)
+{
+	struct config c;
+
+	memset(&c, 0, sizeof(c));
+	for (size_t i = 0; i < VARIABLES; i++) {
+		const struct variable *v = &variables[i];
+		const char *value = getenv(v->name);
+		int rc;
+
+		if (value == NULL ||
+		    (*value == '\0' && !str_eq(v->name, "SBX_CACHE_ROOT")))
+			value = v->def;
+		if (v->type == TYPE_INT || v->type == TYPE_BOOL)
+			rc = read_number(v, value, &c, e);
+		else
+			rc = read_text(v, value, &c, e);
+		if (rc != 0)
+			return -1;
+	}
+	if (check_addr(&c, e) != 0 || resolve(&c, e) != 0 ||
+	    check_redis_url(&c, e) != 0)
+		return -1;
+	*ret_config = c;
+	return 0;
+}
+
+/* The text of one row, folded at 60 columns. */
+static void
+help_text(FILE *to, const char *text)
+{
+	while (*text != '\0') {
+		size_t size = strlen(text), cut = size;
+
+		if (size > 60)
+			for (cut = 60; cut > 1 && text[cut] != ' ';)
+				cut--;
+		fprintf(to, "        %.*s\n", (int)cut, text);
+		text += cut;
+		while (*text == ' ')
+			text++;
+	}
+}
+
+void
+config_help(FILE *to)
+{
+	for (size_t i = 0; i < VARIABLES; i++) {
+		const struct variable *v = &variables[i];
+
+		fprintf(to, "  %s", v->name);
+		if (v->type == TYPE_INT)
+			fprintf(to, " (%lld..%lld)", (long long)v->min,
+			    (long long)v->max);
+		else if (v->type == TYPE_BOOL)
+			fputs(" (0 or 1)", to);
+		else if (v->type == TYPE_PATH)
+			fputs(" (absolute path)", to);
+		fprintf(to, ", default: %s\n", *v->def ? v->def : "empty");
+		help_text(to, v->text);
+	}
+}
+
+static void
+print_quoted(FILE *to, const char *text)
+{
+	fputc('\'', to);
+	for (; *text != '\0'; text++) {
+		if (*text == '\'')
+			fputs("'\\''", to);
+		else
+			fputc(*text, to);
+	}
+	fputc('\'', to);
+}
+
+void
+config_print(const struct config *config, FILE *to)
+{
+	for (size_t i = 0; i < VARIABLES; i++) {
+		const struct variable *v = &variables[i];
+		const char *at = (const char *)config + v->offset;
+		const char *text;
+		int64_t number;
+
+		fprintf(to, "%s=", v->name);
+		if (v->type == TYPE_INT || v->type == TYPE_BOOL) {
+			memcpy(&number, at, sizeof(number));
+			fprintf(to, "%lld", (long long)number);
+		} else {
+			memcpy(&text, at, sizeof(text));
+			print_quoted(to, text);
+		}
+		fputc('\n', to);
+	}
+}

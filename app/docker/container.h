@@ -1,0 +1,89 @@
+/*
+ * Containers: create, start, look, list, remove. Knows the engine's JSON, and
+ * nothing of runs but what a spec says.
+ */
+#ifndef SBX_DOCKER_CONTAINER_H
+#define SBX_DOCKER_CONTAINER_H
+
+#include "docker/engine.h"
+
+#include <stdint.h>
+
+#define CONTAINER_ID_SIZE 65
+
+struct label {
+	const char *key, *value;
+};
+
+struct mount {
+	const char *type;   /* "bind" or "volume" */
+	const char *source; /* host path, or volume name */
+	const char *target;
+	bool readonly;
+};
+
+struct container_spec {
+	const char *name, *image;
+	const char *user;	       /* "0:0" for runs */
+	const char *const *entrypoint; /* NULL-terminated */
+	const char *const *cmd;	       /* NULL-terminated */
+	const struct label *labels;
+	size_t label_count;
+	const struct mount *mounts;
+	size_t mount_count;
+	const char *network;  /* NetworkMode: "none", "bridge" */
+	const char *runtime;  /* or "" */
+	int64_t memory_bytes; /* swap is set to the same: none extra */
+	int64_t nano_cpus, pids, shm_bytes;
+	const char *const *cap_drop; /* NULL-terminated */
+};
+
+/* Create. ERR_ABSENT: no such image; ERR_CONFLICT: the name is taken;
+ * ERR_INPUT: the engine says a parameter is bad (400), with its words. */
+int container_create(struct engine *en, const struct container_spec *spec,
+    char ret_id[CONTAINER_ID_SIZE], struct err *e);
+
+/* Start; already started is success. */
+int container_start(struct engine *en, const char *id, struct err *e);
+
+struct container_info {
+	char id[CONTAINER_ID_SIZE];
+	char *name;  /* without the leading '/' */
+	char *image; /* as it was named on create */
+	char *
+	    status; /* created running paused restarting removing exited dead */
+	struct label *labels;
+	size_t label_count;
+	bool running, oom_killed; /* inspect only */
+	int64_t exit_code;	  /* inspect only */
+	int64_t created_ms;
+	int64_t finished_ms; /* inspect only, 0 where it did not */
+	int64_t pid;	     /* inspect only, 0 where it does not run */
+};
+
+void container_info_release(struct container_info *info);
+const char *container_label(const struct container_info *info, const char *key);
+
+/* By id or name. ERR_ABSENT where there is none. */
+int container_inspect(struct engine *en, const char *id,
+    struct container_info *ret_info, struct err *e);
+
+struct container_list {
+	struct container_info *item;
+	size_t count;
+};
+
+void container_list_release(struct container_list *list);
+
+/* All containers, running or not, that carry label key=value. */
+int container_list(struct engine *en, const char *key, const char *value,
+    struct container_list *ret_list, struct err *e);
+
+/*
+ * Remove by force, anonymous volumes along; waits until it is gone. Absent is
+ * success, "removal already in progress" waits for it (CONTRACT: 404 and "in
+ * progress" are success in waiting).
+ */
+int container_remove(struct engine *en, const char *id, struct err *e);
+
+#endif

@@ -1,0 +1,74 @@
+/*
+ * One request and its reply, whatever carries it.
+ *
+ * fcgi.c (the only file that knows libfcgi) fills the request half and
+ * implements the writing. Strings live in the arena until the request ends. A
+ * handler either replies once (exchange_reply*) or opens a stream and writes
+ * to it. After a write failed the client is gone: further writes fail too.
+ */
+#ifndef SBX_HTTP_EXCHANGE_H
+#define SBX_HTTP_EXCHANGE_H
+
+#include "lib/arena.h"
+#include "lib/buf.h"
+#include "lib/err.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define EXCHANGE_SEGMENTS 64
+#define EXCHANGE_BODY_MAX (1u << 20) /* JSON bodies (CONTRACT 1) */
+#define EXCHANGE_STATUS_GONE 499     /* logged where no answer was read */
+
+struct exchange {
+	struct arena *arena;
+	const char *id;	    /* X-Request-Id, taken or made */
+	const char *method; /* as sent */
+	const char *target; /* raw request target */
+	char *path;	    /* decoded path, before it was split */
+	char *seg[EXCHANGE_SEGMENTS];
+	int seg_count;
+	const char *query; /* raw, "" where none */
+	const char *authorization, *accept, *idempotency_key; /* "" if absent */
+	int64_t content_length; /* -1 where unknown (chunked) */
+	bool head;		/* HEAD: the reply has no body */
+
+	int client_fd;	/* becomes readable when the client goes away */
+	int status;	/* of the reply, 0 before it began */
+	uint64_t bytes; /* of body written */
+	bool gone;	/* a write failed or the client was seen to leave */
+
+	char header[1024]; /* extra reply header lines, CRLF-terminated */
+	void *carrier;	   /* fcgi.c's */
+};
+
+/* The value of a query parameter, percent- and '+'-decoded, in the arena; NULL
+ * where absent. ERR_INPUT on a bad escape is reported as *ret_bad. */
+const char *exchange_query(struct exchange *x, const char *name, bool *ret_bad);
+
+/* The body, at most max bytes (else ERR_TOO_LARGE); ERR_GONE_AWAY where the
+ * client left in the middle of it. Fills into, which the caller owns. */
+int exchange_body(
+    struct exchange *x, struct buf *into, size_t max, struct err *e);
+
+/* Add a reply header line, before the reply begins. Name and value are ours or
+ * were validated: no CR, LF. */
+void exchange_header(struct exchange *x, const char *name, const char *value);
+
+/* The whole reply. body may be NULL with size 0 (204). */
+int exchange_reply(struct exchange *x, int status, const char *content_type,
+    const char *body, size_t size, struct err *e);
+
+/* Begin a streamed reply (no Content-Length): status 200. The headers go out
+ * with the first flush, which must carry body bytes (FACTS B). */
+int exchange_stream(
+    struct exchange *x, const char *content_type, struct err *e);
+int exchange_write(
+    struct exchange *x, const void *bytes, size_t size, struct err *e);
+int exchange_flush(struct exchange *x, struct err *e);
+
+/* The client went away (poll of client_fd, no waiting). Sticky. */
+bool exchange_gone(struct exchange *x);
+
+#endif

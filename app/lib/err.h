@@ -1,0 +1,63 @@
+/*
+ * Errors are values.
+ *
+ * A function that can fail takes `struct err *e` as its last parameter and
+ * returns 0, or -1 after filling *e. Success leaves *e alone. An err has a
+ * fixed size: nothing to free, fit for the stack. Only http/problem.def knows
+ * what status a kind becomes on the wire, and whether its text may be shown.
+ */
+#ifndef SBX_LIB_ERR_H
+#define SBX_LIB_ERR_H
+
+enum err_kind {
+	ERR_NONE = 0,
+	ERR_INTERNAL,	     /* a fault of ours, or of the host */
+	ERR_INPUT,	     /* a member, header or parameter breaks its rule */
+	ERR_JSON,	     /* the body is not one JSON object */
+	ERR_PATH,	     /* the request target is malformed */
+	ERR_TOO_LARGE,	     /* the body is over its limit */
+	ERR_LENGTH,	     /* a length is needed and missing */
+	ERR_AUTH,	     /* no valid bearer token */
+	ERR_ROUTE,	     /* no such route */
+	ERR_METHOD,	     /* the route exists, not with this method */
+	ERR_UNSUPPORTED,     /* valid, but this build cannot do it */
+	ERR_RUN_ABSENT,	     /* no run of that id */
+	ERR_RUN_NOT_RUNNING, /* the run exists, its container has ended */
+	ERR_IMAGE_ABSENT,    /* no such image, here or at its registry */
+	ERR_REGISTRY,	     /* the image's registry did not answer properly */
+	ERR_ABSENT,	     /* something else named is not there */
+	ERR_CONFLICT,	     /* what exists forbids it */
+	ERR_ENGINE,	     /* Docker refused, or made no sense */
+	ERR_ENGINE_AWAY,     /* Docker cannot be reached */
+	ERR_ENGINE_TIMEOUT,  /* Docker did not answer in time */
+	ERR_STORE,	     /* Redis refused, or made no sense */
+	ERR_STORE_AWAY,	     /* Redis cannot be reached, or not in time */
+	ERR_GUEST,	     /* the run's init made no sense, or vanished */
+	ERR_DRAINING,	     /* this worker is shutting down */
+	ERR_GONE_AWAY,	     /* the client left; nobody reads an answer */
+	ERR_KINDS
+};
+
+struct err {
+	enum err_kind kind;
+	char text[500]; /* one sentence, valid UTF-8 only if its inputs are */
+};
+
+#define ERR_INIT             \
+	{                    \
+		ERR_NONE, "" \
+	}
+
+/* Fill *e from a format. Always returns -1, to end a function with. */
+int err_set(struct err *e, enum err_kind kind, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* As err_set, with ": " and the text of errno appended. */
+int err_sys(struct err *e, enum err_kind kind, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* Put "<fmt>: " before the text, keeping the kind. Returns -1. */
+int err_wrap(struct err *e, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
+
+#endif

@@ -1,0 +1,91 @@
+/*
+ * What the host and a run's init say to each other (DESIGN 4).
+ *
+ * One connection carries one operation. A frame is a little-endian 32-bit
+ * payload size, one byte of type, then the payload. The host sends WIRE_EXEC
+ * first; the guest answers with output frames and WIRE_EXIT or WIRE_FAIL last.
+ *
+ * Pure: bytes in, frames out, the same frames however the input is cut. Both
+ * sides are bounded by WIRE_MAX: a longer frame is an error, at its header.
+ */
+#ifndef SBX_LIB_WIRE_H
+#define SBX_LIB_WIRE_H
+
+#include "lib/buf.h"
+#include "lib/err.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define WIRE_VERSION 1
+#define WIRE_MAX (2u << 20)	/* largest payload, in bytes */
+#define WIRE_CHUNK (64u * 1024) /* largest output or stdin payload */
+#define WIRE_HEAD 5
+
+enum wire_type {
+	/* host to guest */
+	WIRE_EXEC = 1,	/* struct wire_exec, encoded */
+	WIRE_STDIN,	/* bytes for the command's standard input */
+	WIRE_STDIN_END, /* close it after what was sent */
+	WIRE_KILL,	/* end the operation now: TERM, then KILL */
+	/* guest to host */
+	WIRE_STARTED = 64, /* the command runs: nothing can be refused now */
+	WIRE_STDOUT,
+	WIRE_STDERR,
+	WIRE_EXIT, /* struct wire_exit, encoded; the last frame */
+	WIRE_FAIL, /* u8 enum wire_fail, then text; the last frame */
+};
+
+/* Why an operation was refused before it started. */
+enum wire_fail {
+	WIRE_FAIL_INTERNAL = 1,
+	WIRE_FAIL_VERSION, /* the guest does not speak this version */
+	WIRE_FAIL_CWD,	   /* the working directory is not there */
+	WIRE_FAIL_USER,	   /* no such user in the image */
+	WIRE_FAIL_LIMIT,   /* fork refused: the run is at its pids limit */
+};
+
+struct wire_exec {
+	const char *const *argv; /* NULL-terminated */
+	const char *script;	 /* in place of argv: run as `sh -c script` */
+	const char *const
+	    *env;	     /* NULL-terminated NAME=value, over the image's */
+	const char *cwd;     /* absolute */
+	const char *user;    /* user[:group], name or number; "" is root */
+	uint32_t timeout_ms; /* 0 is none */
+	bool open_stdin;     /* false: standard input is at end-of-file */
+};
+
+struct wire_exit {
+	int32_t code;	/* 0..255, 128+n for a signal, -1 for a timeout */
+	uint8_t signal; /* 0 where none */
+	bool timed_out;
+	bool oom_killed;
+	bool not_found; /* could not be executed: code 126 or 127 */
+};
+
+/* Append frames to out. */
+void wire_put(
+    struct buf *out, enum wire_type type, const void *bytes, size_t size);
+void wire_put_exec(struct buf *out, const struct wire_exec *x);
+void wire_put_exit(struct buf *out, const struct wire_exit *x);
+void wire_put_fail(struct buf *out, enum wire_fail why, const char *text);
+
+/* The first whole frame of bytes. Returns 1 and fills the outputs (payload
+ * points into bytes, used is what to drop afterwards), 0 where more bytes are
+ * needed, -1 with ERR_GUEST where no frame can begin so. */
+int wire_next(const char *bytes, size_t size, enum wire_type *ret_type,
+    const char **ret_payload, size_t *ret_size, size_t *ret_used,
+    struct err *e);
+
+/* Decode payloads. Strings point into payload or into *store, which the caller
+ * releases when done with x. */
+int wire_get_exec(const char *payload, size_t size, struct buf *store,
+    struct wire_exec *ret_x, struct err *e);
+int wire_get_exit(
+    const char *payload, size_t size, struct wire_exit *ret_x, struct err *e);
+int wire_get_fail(const char *payload, size_t size, enum wire_fail *ret_why,
+    char *text, size_t text_size, struct err *e);
+
+#endif
