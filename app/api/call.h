@@ -7,18 +7,13 @@
 #ifndef SBX_API_CALL_H
 #define SBX_API_CALL_H
 
-#include "config.h"
-#include "docker/engine.h"
 #include "http/exchange.h"
 #include "http/router.h"
 #include "lib/jw.h"
-#include "store/redis.h"
+#include "run/context.h"
 
 struct call {
-	const struct config *config;
-	const char *instance; /* this stack's id (DESIGN 1: Ours) */
-	struct redis *redis;
-	struct engine *engine;
+	struct run_ctx ctx; /* config, instance, redis, engine */
 	struct exchange *x;
 	const struct route *route;
 };
