@@ -1,0 +1,207 @@
+/* Making a run, step by step, each undone where a later one fails. */
+#include "run/create.h"
+#include "docker/container.h"
+#include "docker/image.h"
+#include "lib/clock.h"
+#include "lib/str.h"
+#include "run/destroy.h"
+#include "run/env.h"
+#include "run/place.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define SNAPSHOT_PREFIX "teploy-sbx-snap:"
+#define REFRESH_MS 4000 /* of the creating mark, RUN_CREATING_MS long */
+
+/* A creation on its way: what the engine's callbacks need. */
+struct making {
+	const struct run_ctx *ctx;
+	const struct run_watch *watch;
+	const char *id; /* NULL until there is a record */
+	int64_t refreshed;
+};
+
+static bool
+making_gone(void *arg)
+{
+	struct making *m = arg;
+	struct err ignored = ERR_INIT;
+	int64_t now = clock_mono_ms();
+
+	/* A refresh that fails is seen by run_started, which finds no record
+	 * and has everything undone. */
+	if (m->id != NULL && now - m->refreshed > REFRESH_MS) {
+		(void)run_creating(m->ctx->redis, m->id, NULL, &ignored);
+		m->refreshed = now;
+	}
+	return m->watch->gone != NULL && m->watch->gone(m->watch->arg);
+}
+
+static int
+tell(struct making *m, const char *phase, int64_t current, int64_t total)
+{
+	if (m->watch->progress == NULL)
+		return 0;
+	return m->watch->progress(m->watch->arg, phase, current, total);
+}
+
+static int
+pull_progress(void *arg, int64_t current, int64_t total)
+{
+	return tell(arg, "pull", current, total);
+}
+
+/* The image is here, or is pulled; a snapshot is never pulled. */
+static int
+get_image(struct making *m, const char *reference,
+    struct image_info *ret_image, struct err *e)
+{
+	struct engine *en = m->ctx->engine;
+
+	if (image_inspect(en, reference, ret_image, e) == 0)
+		return 0;
+	if (e->kind != ERR_IMAGE_ABSENT)
+		return -1;
+	if (str_starts(reference, SNAPSHOT_PREFIX))
+		return err_set(e, ERR_IMAGE_ABSENT,
+		    "There is no snapshot %s; GET /v1/snapshots lists them.",
+		    reference);
+	struct image_pull how = {m->ctx->config->docker_config, pull_progress,
+	    making_gone, m};
+	if (tell(m, "pull", 0, 0) != 0)
+		return err_set(e, ERR_GONE_AWAY, "the client left");
+	if (image_pull(en, reference, &how, e) != 0)
+		return -1;
+	return image_inspect(en, reference, ret_image, e);
+}
+
+/* Labels that rebuild a lost record. All keys of ours on every create: an image
+ * that was committed from a run carries old ones (DESIGN 3). */
+static size_t
+make_labels(const struct run_ctx *ctx, const struct run *run, struct arena *a,
+    struct label *to)
+{
+	const struct label labels[] = {
+	    {"teploy.sandbox", "1"},
+	    {"teploy.sandbox.run", run->id},
+	    {"teploy.sandbox.server", ctx->config->server},
+	    {"teploy.sandbox.instance", ctx->instance},
+	    {"teploy.sandbox.created",
+		arena_printf(a, "%lld", (long long)run->created_ms)},
+	    {"teploy.sandbox.ttl",
+		arena_printf(a, "%lld", (long long)run->ttl_sec)},
+	    {"teploy.sandbox.network", run->network},
+	    {"teploy.sandbox.image", run->image},
+	    {"teploy.sandbox.user", run->user},
+	    {"teploy.sandbox.labels", run->labels},
+	    {"teploy.sandbox.memory",
+		arena_printf(a, "%lld", (long long)run->memory_mb)},
+	    {"teploy.sandbox.cpus", arena_printf(a, "%.9g", run->cpus)},
+	    {"teploy.sandbox.pids",
+		arena_printf(a, "%lld", (long long)run->pids)},
+	};
+
+	memcpy(to, labels, sizeof(labels));
+	return sizeof(labels) / sizeof(labels[0]);
+}
+
+static int
+make_container(struct making *m, const struct run *run, struct arena *a,
+    char ret_id[CONTAINER_ID_SIZE], struct err *e)
+{
+	static const char *const entrypoint[] = {"/.sbx/init", NULL};
+	static const char *const drop[] = {
+	    "NET_RAW", "MKNOD", "AUDIT_WRITE", NULL};
+	const char *const cmd[] = {"run", "--user", run->user, NULL};
+	const struct run_ctx *ctx = m->ctx;
+	struct mount init = {"bind", ctx->config->init, "/.sbx/init", true};
+	struct label labels[16];
+	char name[RUN_NAME_SIZE];
+
+	run_name(run->id, name);
+	struct container_spec spec = {
+	    .name = name,
+	    .image = run->image,
+	    .user = "0:0",
+	    .entrypoint = entrypoint,
+	    .cmd = cmd,
+	    .labels = labels,
+	    .label_count = make_labels(ctx, run, a, labels),
+	    .mounts = &init,
+	    .mount_count = 1,
+	    .network = str_eq(run->network, "open") ? "bridge" : "none",
+	    .runtime = ctx->config->runtime,
+	    .memory_bytes = run->memory_mb << 20,
+	    .nano_cpus = (int64_t)(run->cpus * 1e9 + 0.5),
+	    .pids = run->pids,
+	    .shm_bytes = ctx->config->shm_mb << 20,
+	    .cap_drop = drop,
+	};
+	return container_create(ctx->engine, &spec, ret_id, e);
+}
+
+/* From a fresh record to a running container. */
+static int
+build(struct making *m, const struct run_request *rq, struct run *run,
+    struct arena *a, struct err *e)
+{
+	const struct run_ctx *ctx = m->ctx;
+	char container[CONTAINER_ID_SIZE];
+
+	if (run_env_write(ctx->config, run->id, rq->env, e) != 0)
+		return -1;
+	if (tell(m, "create", 0, 0) != 0 || making_gone(m))
+		return err_set(e, ERR_GONE_AWAY, "the client left");
+	if (make_container(m, run, a, container, e) != 0)
+		return err_wrap(e, "creating the container");
+	if (run_creating(ctx->redis, run->id, container, e) != 0)
+		return -1;
+	run->container = arena_strdup(a, container);
+	if (tell(m, "start", 0, 0) != 0 || making_gone(m))
+		return err_set(e, ERR_GONE_AWAY, "the client left");
+	if (container_start(ctx->engine, container, e) != 0)
+		return err_wrap(e, "starting the container");
+	if (making_gone(m))
+		return err_set(e, ERR_GONE_AWAY, "the client left");
+	return run_started(ctx->redis, run->id, e);
+}
+
+int
+run_make(const struct run_ctx *ctx, const struct run_request *rq,
+    const struct run_watch *watch, struct arena *a, struct run *ret_run,
+    struct err *e)
+{
+	struct making m = {ctx, watch, NULL, clock_mono_ms()};
+	struct image_info image;
+	struct err undo = ERR_INIT;
+
+	if (get_image(&m, rq->image, &image, e) != 0)
+		return -1;
+	struct run run = {
+	    .image = rq->image,
+	    .network = rq->network,
+	    .state = "running",
+	    .container = "",
+	    .user = arena_strdup(a, image.user),
+	    .labels = rq->labels,
+	    .ttl_sec = rq->ttl_sec,
+	    .memory_mb = rq->memory_mb,
+	    .pids = rq->pids,
+	    .cpus = rq->cpus,
+	    .exit_reason = "",
+	};
+	image_info_release(&image);
+	if (run_create(ctx->redis, &run, e) != 0)
+		return -1;
+	m.id = run.id;
+	if (build(&m, rq, &run, a, e) != 0)
+		goto undo_record;
+	*ret_run = run;
+	return 0;
+
+undo_record:
+	/* What fails here the reaper finishes: the record is `destroying`. */
+	(void)run_teardown(ctx, run.id, &undo);
+	return -1;
+}

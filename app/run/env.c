@@ -1,0 +1,76 @@
+/* A run's environment, NAME=value pairs that each end with a NUL. */
+#include "run/env.h"
+#include "lib/buf.h"
+#include "lib/fd.h"
+#include "run/place.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define ENV_FILE_MAX (2u << 20) /* above any JSON body */
+
+int
+run_env_write(const struct config *config, const char *id,
+    const char *const *env, struct err *e)
+{
+	char path[RUN_PATH_SIZE];
+	BUF_AUTO bytes = BUF_INIT(ENV_FILE_MAX);
+
+	run_path(config, "", NULL, path);
+	if (mkdir(path, 0700) != 0 && errno != EEXIST)
+		return err_sys(e, ERR_INTERNAL, "cannot make %s", path);
+	run_path(config, id, NULL, path);
+	if (mkdir(path, 0700) != 0)
+		return err_sys(e, ERR_INTERNAL, "cannot make %s", path);
+	for (; env != NULL && *env != NULL; env++)
+		buf_add(&bytes, *env, strlen(*env) + 1);
+	if (bytes.over)
+		return err_set(e, ERR_TOO_LARGE,
+		    "env is larger than %u bytes in all.", ENV_FILE_MAX);
+	run_path(config, id, "env", path);
+	return fd_write_file(path, 0600, bytes.data, bytes.size, e);
+}
+
+static size_t
+count_env(const char *const *env)
+{
+	size_t count = 0;
+
+	while (env != NULL && env[count] != NULL)
+		count++;
+	return count;
+}
+
+int
+run_env_read(const struct config *config, const char *id,
+    const char *const *extra, struct arena *a, const char *const **ret_env,
+    struct err *e)
+{
+	char path[RUN_PATH_SIZE];
+	struct stat st;
+	size_t size = 0, count = 0;
+	char *bytes = NULL;
+
+	run_path(config, id, "env", path);
+	if (stat(path, &st) == 0) {
+		char *file = fd_read_file(path, ENV_FILE_MAX, &size, e);
+
+		if (file == NULL)
+			return -1;
+		bytes = arena_strndup(a, file, size);
+		free(file);
+	}
+	for (size_t i = 0; i < size; i++)
+		count += bytes[i] == '\0';
+	const char **env = arena_alloc(
+	    a, (count + count_env(extra) + 1) * sizeof(*env));
+	size_t n = 0;
+	for (size_t i = 0; i < size && n < count; i += strlen(bytes + i) + 1)
+		env[n++] = bytes + i;
+	for (; extra != NULL && *extra != NULL; extra++)
+		env[n++] = *extra;
+	*ret_env = env;
+	return 0;
+}
