@@ -54,8 +54,8 @@ pull_progress(void *arg, int64_t current, int64_t total)
 
 /* The image is here, or is pulled; a snapshot is never pulled. */
 static int
-get_image(struct making *m, const char *reference,
-    struct image_info *ret_image, struct err *e)
+get_image(struct making *m, const char *reference, struct image_info *ret_image,
+    struct err *e)
 {
 	struct engine *en = m->ctx->engine;
 
@@ -67,8 +67,8 @@ get_image(struct making *m, const char *reference,
 		return err_set(e, ERR_IMAGE_ABSENT,
 		    "There is no snapshot %s; GET /v1/snapshots lists them.",
 		    reference);
-	struct image_pull how = {m->ctx->config->docker_config, pull_progress,
-	    making_gone, m};
+	struct image_pull how = {
+	    m->ctx->config->docker_config, pull_progress, making_gone, m};
 	if (tell(m, "pull", 0, 0) != 0)
 		return err_set(e, ERR_GONE_AWAY, "the client left");
 	if (image_pull(en, reference, &how, e) != 0)
@@ -201,7 +201,9 @@ run_make(const struct run_ctx *ctx, const struct run_request *rq,
 	return 0;
 
 undo_record:
-	/* What fails here the reaper finishes: the record is `destroying`. */
-	(void)run_teardown(ctx, run.id, &undo);
+	/* What fails here the reaper finishes: the record is `destroying`, or
+	 * lapses. With Redis away the container goes all the same. */
+	if (run_teardown(ctx, run.id, &undo) != 0)
+		(void)run_remove(ctx, run.id, &undo);
 	return -1;
 }

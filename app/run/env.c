@@ -64,8 +64,8 @@ run_env_read(const struct config *config, const char *id,
 	}
 	for (size_t i = 0; i < size; i++)
 		count += bytes[i] == '\0';
-	const char **env = arena_alloc(
-	    a, (count + count_env(extra) + 1) * sizeof(*env));
+	const char **env =
+	    arena_alloc(a, (count + count_env(extra) + 1) * sizeof(*env));
 	size_t n = 0;
 	for (size_t i = 0; i < size && n < count; i += strlen(bytes + i) + 1)
 		env[n++] = bytes + i;

@@ -14,16 +14,16 @@
 #include <unistd.h>
 
 static int
-read_instance(const char *path, char to[ULID_SIZE], bool *ret_found,
-    struct err *e)
+read_instance(
+    const char *path, char to[ULID_SIZE], bool *ret_found, struct err *e)
 {
 	struct stat st;
 
 	*ret_found = stat(path, &st) == 0;
 	if (!*ret_found)
-		return errno == ENOENT
-		    ? 0
-		    : err_sys(e, ERR_INTERNAL, "cannot look at %s", path);
+		return errno == ENOENT ? 0
+				       : err_sys(e, ERR_INTERNAL,
+					     "cannot look at %s", path);
 	char *text = fd_read_file(path, 64, NULL, e);
 	if (text == NULL)
 		return -1;

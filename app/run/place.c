@@ -16,6 +16,6 @@ run_path(const struct config *config, const char *id, const char *file,
     char to[RUN_PATH_SIZE])
 {
 	/* RUN_DIR has 70 bytes at most (config.def), so this fits. */
-	(void)snprintf(to, RUN_PATH_SIZE, "%s/runs/%s%s%s", config->run_dir,
-	    id, file ? "/" : "", file ? file : "");
+	(void)snprintf(to, RUN_PATH_SIZE, "%s/runs/%s%s%s", config->run_dir, id,
+	    file ? "/" : "", file ? file : "");
 }
