@@ -34,7 +34,8 @@ struct exchange {
 	int64_t content_length; /* -1 where unknown (chunked) */
 	bool head;		/* HEAD: the reply has no body */
 
-	int client_fd;	/* becomes readable when the client goes away */
+	int client_fd;	/* becomes readable when the client goes away, or this
+			 * process must end now; for poll(2) only */
 	int status;	/* of the reply, 0 before it began */
 	uint64_t bytes; /* of body written */
 	bool gone;	/* a write failed or the client was seen to leave */
@@ -53,7 +54,7 @@ int exchange_body(
     struct exchange *x, struct buf *into, size_t max, struct err *e);
 
 /* Add a reply header line, before the reply begins. Name and value are ours or
- * were validated: no CR, LF. */
+ * were validated: no CR, LF, and all lines together fit (else this aborts). */
 void exchange_header(struct exchange *x, const char *name, const char *value);
 
 /* The whole reply. body may be NULL with size 0 (204). */
@@ -70,5 +71,10 @@ int exchange_flush(struct exchange *x, struct err *e);
 
 /* The client went away (poll of client_fd, no waiting). Sticky. */
 bool exchange_gone(struct exchange *x);
+
+/* A caller's request id is 1-64 characters of [A-Za-z0-9._-]; else one is
+ * made. */
+bool exchange_id_valid(const char *id);
+const char *exchange_id_make(struct arena *a);
 
 #endif

@@ -11,10 +11,14 @@
 
 int problem_status(enum err_kind kind);
 
+/* The title of an error status, which is also its reason phrase. */
+const char *problem_title(int status);
+
 /* The members of the document, as one object. */
 void problem_write(struct jw *w, const struct err *problem, const char *server);
 
-/* The whole reply. */
+/* The whole reply, with WWW-Authenticate or Retry-After where due (Allow is the
+ * caller's to add: exchange_header). */
 int problem_reply(struct exchange *x, const struct err *problem,
     const char *server, struct err *e);
 
