@@ -63,12 +63,16 @@ read_text(const struct variable *v, const char *value, struct config *c,
 	return 0;
 }
 
-/* The host of HOST:PORT is loopback: 127/8, ::1 in brackets, localhost. */
+/* The host of HOST:PORT is loopback: 127/8, ::1 in brackets, localhost. A name
+ * that only begins like an address (127.example.com) is not. */
 static bool
 is_loopback(const char *addr)
 {
-	return str_starts(addr, "127.") || str_starts(addr, "[::1]:") ||
-	       str_starts(addr, "localhost:");
+	size_t host = (size_t)(strrchr(addr, ':') - addr);
+
+	return (str_starts(addr, "127.") &&
+		   strspn(addr, "0123456789.") == host) ||
+	       str_starts(addr, "[::1]:") || str_starts(addr, "localhost:");
 }
 
 static int

@@ -33,14 +33,14 @@ clock_wall_ms(void)
 void
 clock_text(int64_t wall_ms, char to[CLOCK_TEXT_SIZE])
 {
-	time_t seconds = (time_t)(wall_ms / 1000);
+	int ms = (int)((wall_ms % 1000 + 1000) % 1000);
+	time_t seconds = (time_t)((wall_ms - ms) / 1000);
 	struct tm tm;
 
 	memset(&tm, 0, sizeof(tm));
 	(void)gmtime_r(&seconds, &tm);
 	size_t n = strftime(to, CLOCK_TEXT_SIZE, "%Y-%m-%dT%H:%M:%S", &tm);
-	(void)snprintf(
-	    to + n, CLOCK_TEXT_SIZE - n, ".%03dZ", (int)(wall_ms % 1000));
+	(void)snprintf(to + n, CLOCK_TEXT_SIZE - n, ".%03dZ", ms);
 }
 
 int

@@ -17,6 +17,9 @@
 #include "lib/buf.h"
 #include "lib/jw.h"
 
+/* A line beyond this is dropped; a request target of 8 KiB, escaped, fits. */
+#define LOG_LINE_MAX (64 * 1024)
+
 /* The name in every line; a constant, set before any thread starts. */
 void log_open(const char *program);
 
@@ -25,7 +28,7 @@ void log_end(struct buf *line);
 
 #define LOG_EVENT(w, event)                                                 \
 	for (struct buf log_line_                                           \
-	     __attribute__((cleanup(log_end))) = BUF_INIT(16 * 1024),       \
+	     __attribute__((cleanup(log_end))) = BUF_INIT(LOG_LINE_MAX),    \
 	     *log_once_ = &log_line_;                                       \
 	     log_once_; log_once_ = NULL)                                   \
 		for (struct jw w = log_begin(&log_line_, event); log_once_; \
