@@ -46,7 +46,7 @@ MODULE_SUPPORT = $(filter-out tests/module/test_%,$(wildcard tests/module/*.c)) 
 	  $(wildcard tests/fake/*.c)
 E2E_SUPPORT = $(filter-out tests/e2e/test_%,$(wildcard tests/e2e/*.c))
 
-.PHONY: all help deps serve test unit module e2e bench asan tsan clang fuzz \
+.PHONY: all help deps serve image test unit module e2e bench asan tsan clang fuzz \
 	lint analyze format install uninstall clean
 .DEFAULT_GOAL := all
 .SECONDARY:
@@ -61,6 +61,9 @@ deps:			## install what is missing from Debian's packages
 
 serve: deps all		## run the whole stack in the foreground (ARGS="--workers 4")
 	@$(BUILD)/teploy-sandbox serve $(ARGS)
+
+image:			## a busybox image for boxes that reach no registry
+	@tests/images/busybox.sh $${SBX_DOCKER_SOCKET:-/var/run/docker.sock}
 
 # -- objects and programs -----------------------------------------------------
 $(BUILD)/obj/%.o: %.c
@@ -79,7 +82,7 @@ $(BUILD)/%.a:
 	$(AR) rcs $@ $^
 
 # Lua scripts become C strings; redis.c never sees a file.
-$(BUILD)/gen/lua.h: $(LUA) app/store/lua/embed.sh
+$(BUILD)/gen/lua.h: $(LUA) app/store/lua/embed.sh app/store/run_state.def
 	@mkdir -p $(@D)
 	app/store/lua/embed.sh $(LUA) >$@.new && mv $@.new $@
 $(call obj,$(wildcard app/store/*.c)): $(BUILD)/gen/lua.h

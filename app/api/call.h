@@ -10,7 +10,10 @@
 #include "http/exchange.h"
 #include "http/router.h"
 #include "lib/jw.h"
+#include "lib/ulid.h"
 #include "run/context.h"
+
+#include <jansson.h>
 
 struct call {
 	struct run_ctx ctx; /* config, instance, redis, engine */
@@ -18,11 +21,18 @@ struct call {
 	const struct route *route;
 };
 
-/* Begin and end a JSON answer: opens an object; end adds `server` and replies.
- *	struct jw w = call_json(c, &body);  ...  return call_answer(c, &w, 200,
- *e)
- */
-struct jw call_json(struct call *c, struct buf *body);
+/* A JSON answer, at most CALL_ANSWER_MAX bytes: call_json opens an object,
+ * call_answer adds `server`, closes it and replies. */
+#define CALL_ANSWER_MAX (32u << 20)
+
+struct jw call_json(struct buf *body);
 int call_answer(struct call *c, struct jw *w, int status, struct err *e);
+
+/* The {id} of the route as a canonical run id; ERR_RUN_ABSENT where it is no
+ * id at all. */
+int call_run_id(struct call *c, char to[ULID_SIZE], struct err *e);
+
+/* The request's body as a JSON object; free it with json_decref. */
+int call_body(struct call *c, json_t **ret_body, struct err *e);
 
 #endif

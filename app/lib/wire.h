@@ -21,6 +21,8 @@
 #define WIRE_VERSION 1
 #define WIRE_MAX (2u << 20)	/* largest payload, in bytes */
 #define WIRE_CHUNK (64u * 1024) /* largest output or stdin payload */
+#define WIRE_WINDOW WIRE_CHUNK	/* stdin bytes that may be on their way */
+#define WIRE_TEXT 400		/* largest text of a WIRE_FAIL, in bytes */
 #define WIRE_HEAD 5
 
 enum wire_type {
@@ -35,7 +37,15 @@ enum wire_type {
 	WIRE_STDERR,
 	WIRE_EXIT, /* struct wire_exit, encoded; the last frame */
 	WIRE_FAIL, /* u8 enum wire_fail, then text; the last frame */
+	WIRE_ROOM, /* u32: so many more bytes of stdin may be sent */
 };
+
+/*
+ * Flow of standard input: the host may have WIRE_WINDOW bytes of WIRE_STDIN
+ * payload on their way; what the command took comes back as WIRE_ROOM. The
+ * guest can so read everything that arrives into a bounded buffer, and a
+ * WIRE_KILL is never stuck behind input that nobody reads.
+ */
 
 /* Why an operation was refused before it started. */
 enum wire_fail {
@@ -65,9 +75,14 @@ struct wire_exit {
 	bool not_found; /* could not be executed: code 126 or 127 */
 };
 
-/* Append frames to out. */
+/* The head of a frame whose payload the caller puts behind it. */
+void wire_head(char to[WIRE_HEAD], enum wire_type type, size_t size);
+
+/* Append frames to out. One that is over its limit sets out->over and is left
+ * out whole. */
 void wire_put(
     struct buf *out, enum wire_type type, const void *bytes, size_t size);
+void wire_put_room(struct buf *out, uint32_t bytes);
 void wire_put_exec(struct buf *out, const struct wire_exec *x);
 void wire_put_exit(struct buf *out, const struct wire_exit *x);
 void wire_put_fail(struct buf *out, enum wire_fail why, const char *text);
@@ -79,12 +94,15 @@ int wire_next(const char *bytes, size_t size, enum wire_type *ret_type,
     const char **ret_payload, size_t *ret_size, size_t *ret_used,
     struct err *e);
 
-/* Decode payloads. Strings point into payload or into *store, which the caller
- * releases when done with x. */
+/* Decode payloads, or -1 with ERR_GUEST; ERR_UNSUPPORTED where an exec is of
+ * another version. Strings point into payload, arrays into *store, which the
+ * caller gives empty and releases when done with x. */
 int wire_get_exec(const char *payload, size_t size, struct buf *store,
     struct wire_exec *ret_x, struct err *e);
 int wire_get_exit(
     const char *payload, size_t size, struct wire_exit *ret_x, struct err *e);
+int wire_get_room(
+    const char *payload, size_t size, uint32_t *ret_bytes, struct err *e);
 int wire_get_fail(const char *payload, size_t size, enum wire_fail *ret_why,
     char *text, size_t text_size, struct err *e);
 

@@ -22,8 +22,8 @@ struct run_request {
 /* Told while it works; both may be NULL. */
 struct run_watch {
 	/* phase: "pull", "create", "start"; total 0 where unknown */
-	int (*progress)(void *arg, const char *phase, int64_t current,
-	    int64_t total);
+	int (*progress)(
+	    void *arg, const char *phase, int64_t current, int64_t total);
 	bool (*gone)(void *arg); /* true: undo and return ERR_GONE_AWAY */
 	void *arg;
 };

@@ -11,7 +11,6 @@
 #include "lib/ulid.h"
 
 /* Read it, or make it: processes that start together agree. */
-int instance_id(
-    const struct config *config, char to[ULID_SIZE], struct err *e);
+int instance_id(const struct config *config, char to[ULID_SIZE], struct err *e);
 
 #endif

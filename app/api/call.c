@@ -1,0 +1,47 @@
+/* What every handler begins and ends with. */
+#include "api/call.h"
+#include "json/read.h"
+
+struct jw
+call_json(struct buf *body)
+{
+	struct jw w = JW_INIT(body);
+
+	jw_open(&w, '{');
+	return w;
+}
+
+int
+call_answer(struct call *c, struct jw *w, int status, struct err *e)
+{
+	jw_str(w, "server", c->ctx.config->server);
+	jw_close(w, '}');
+	if (w->out->over)
+		return err_set(
+		    e, ERR_INTERNAL, "an answer over %zu bytes", w->out->max);
+	return exchange_reply(
+	    c->x, status, "application/json", w->out->data, w->out->size, e);
+}
+
+int
+call_run_id(struct call *c, char to[ULID_SIZE], struct err *e)
+{
+	const char *id = router_param(c->route, c->x, "id");
+
+	if (id == NULL || !ulid_parse(id, to))
+		return err_set(e, ERR_RUN_ABSENT,
+		    "There is no such run: a run id has 26 characters of "
+		    "Crockford base 32.");
+	return 0;
+}
+
+int
+call_body(struct call *c, json_t **ret_body, struct err *e)
+{
+	BUF_AUTO bytes = BUF_INIT(EXCHANGE_BODY_MAX);
+
+	if (exchange_body(c->x, &bytes, EXCHANGE_BODY_MAX, e) != 0)
+		return -1;
+	*ret_body = read_object(bytes.data, bytes.size, e);
+	return *ret_body != NULL ? 0 : -1;
+}

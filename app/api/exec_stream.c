@@ -1,0 +1,166 @@
+/* The events of a running command as frames for its client. */
+#include "api/exec_stream.h"
+#include "http/sse.h"
+#include "lib/jw.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+#define TEXT_MAX (WIRE_MAX * 4)
+#define EXIT_MAX 4096
+
+static const char *const stream_name[] = {"stdout", "stderr"};
+
+void
+exec_stream_init(struct exec_stream *s, enum exec_format format, bool lines)
+{
+	const struct utf8 fresh = UTF8_INIT;
+
+	s->format = format;
+	s->lines = lines;
+	s->utf8[EXEC_STDOUT] = s->utf8[EXEC_STDERR] = fresh;
+}
+
+const char *
+exec_stream_type(const struct exec_stream *s)
+{
+	return s->lines ? "application/x-ndjson" : "text/event-stream";
+}
+
+void
+exec_stream_hello(const struct exec_stream *s, struct buf *out)
+{
+	if (s->lines)
+		buf_adds(out, "{\"event\":\"ok\"}\n");
+	else
+		sse_comment(out, "ok");
+}
+
+void
+exec_stream_keepalive(const struct exec_stream *s, struct buf *out)
+{
+	if (s->lines)
+		buf_adds(out, "{\"event\":\"keep-alive\"}\n");
+	else
+		sse_comment(out, "keep-alive");
+}
+
+/* RFC 4648, section 4. */
+static void
+base64(struct buf *out, const char *bytes, size_t size)
+{
+	static const char digit[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+				    "abcdefghijklmnopqrstuvwxyz0123456789+/";
+	const unsigned char *p = (const unsigned char *)bytes;
+	char *to = buf_grow(out, (size + 2) / 3 * 4);
+
+	if (to == NULL)
+		return;
+	out->size += (size + 2) / 3 * 4;
+	for (; size >= 3; size -= 3, p += 3) {
+		*to++ = digit[p[0] >> 2];
+		*to++ = digit[(p[0] & 3) << 4 | p[1] >> 4];
+		*to++ = digit[(p[1] & 15) << 2 | p[2] >> 6];
+		*to++ = digit[p[2] & 63];
+	}
+	if (size == 0)
+		return;
+	unsigned second = size > 1 ? p[1] : 0u;
+	*to++ = digit[p[0] >> 2];
+	*to++ = digit[(p[0] & 3u) << 4 | second >> 4];
+	*to++ = size > 1 ? digit[(second & 15u) << 2] : '=';
+	*to++ = '=';
+}
+
+/* One frame. In lines, data is JSON text already. */
+static void
+frame(const struct exec_stream *s, const char *name, const char *data,
+    size_t size, struct buf *out)
+{
+	if (!s->lines) {
+		sse_event(out, name, data, size);
+		return;
+	}
+	buf_addf(out, "{\"event\":\"%s\",\"data\":", name);
+	buf_add(out, data, size);
+	buf_adds(out, "}\n");
+}
+
+static void
+text_frame(const struct exec_stream *s, int which, const char *text,
+    size_t size, struct buf *out)
+{
+	BUF_AUTO quoted = BUF_INIT(TEXT_MAX * 2);
+	struct jw w = JW_INIT(&quoted);
+
+	if (size == 0)
+		return;
+	if (s->format != EXEC_JSON && !s->lines) {
+		frame(s, stream_name[which], text, size, out);
+		return;
+	}
+	jw_strn(&w, NULL, text, size);
+	frame(s, stream_name[which], quoted.data, quoted.size, out);
+}
+
+void
+exec_stream_output(struct exec_stream *s, int which, const char *bytes,
+    size_t size, struct buf *out)
+{
+	BUF_AUTO text = BUF_INIT(TEXT_MAX);
+
+	if (size == 0)
+		return;
+	if (s->format == EXEC_BASE64)
+		base64(&text, bytes, size);
+	else
+		utf8_feed(&s->utf8[which], bytes, size, &text);
+	text_frame(s, which, text.data, text.size, out);
+}
+
+static void
+exit_object(const struct wire_exit *x, const char *error, struct buf *out)
+{
+	struct jw w = JW_INIT(out);
+	const char *abbreviation = x->signal ? sigabbrev_np(x->signal) : NULL;
+	char name[32];
+
+	jw_open(&w, '{');
+	jw_int(&w, "exitCode", x->code);
+	jw_bool(&w, "timedOut", x->timed_out);
+	if (x->signal != 0 && !x->timed_out) {
+		if (abbreviation != NULL)
+			(void)snprintf(
+			    name, sizeof(name), "SIG%s", abbreviation);
+		else
+			(void)snprintf(name, sizeof(name), "%d", x->signal);
+		jw_str(&w, "signal", name);
+	}
+	if (x->oom_killed)
+		jw_bool(&w, "oomKilled", x->oom_killed);
+	if (error != NULL)
+		jw_str(&w, "error", error);
+	jw_close(&w, '}');
+}
+
+void
+exec_stream_exit(struct exec_stream *s, const struct wire_exit *x,
+    const char *error, struct buf *out)
+{
+	BUF_AUTO data = BUF_INIT(EXIT_MAX);
+	BUF_AUTO line = BUF_INIT(EXIT_MAX);
+
+	for (int which = EXEC_STDOUT; which <= EXEC_STDERR; which++) {
+		buf_reset(&line);
+		utf8_end(&s->utf8[which], &line);
+		text_frame(s, which, line.data, line.size, out);
+	}
+	if (error != NULL) {
+		buf_reset(&line);
+		buf_addf(&line, "sandbox: %s\n", error);
+		exec_stream_output(s, EXEC_STDERR, line.data, line.size, out);
+	}
+	exit_object(x, error, &data);
+	frame(s, "exit", data.data, data.size, out);
+}

@@ -1,0 +1,19 @@
+/* The table of routes. */
+#include "api/routes.h"
+#include "api/create.h"
+#include "api/exec.h"
+#include "api/health.h"
+#include "api/runs.h"
+
+/* open: needs no token. stream: may run long. */
+const struct route routes[] = {
+    {"GET", "/health", api_health, .open = true},
+    {"GET", "/health/ready", api_ready, .open = true},
+    {"POST", "/v1/runs", api_run_create, .stream = true},
+    {"GET", "/v1/runs", api_run_list, .stream = false},
+    {"GET", "/v1/runs/{id}", api_run_get, .stream = false},
+    {"DELETE", "/v1/runs/{id}", api_run_delete, .stream = false},
+    {"POST", "/v1/runs/{id}/exec", api_exec, .stream = true},
+};
+
+const size_t route_count = sizeof(routes) / sizeof(routes[0]);

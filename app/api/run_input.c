@@ -1,0 +1,185 @@
+/* The body of POST /v1/runs. */
+#include "api/run_input.h"
+#include "lib/str.h"
+#include "json/read.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define TTL_DEFAULT 1800
+#define TTL_MAX 86400
+#define IMAGE_MAX 1024
+#define LABELS_MAX 16
+#define LABEL_KEY_MAX 64
+#define LABEL_VALUE_MAX 256
+
+static int
+read_image(const json_t *body, struct run_request *rq, struct err *e)
+{
+	if (read_string(body, "image", &rq->image, e) != 0)
+		return -1;
+	if (rq->image == NULL || str_blank(rq->image))
+		return err_set(e, ERR_INPUT,
+		    "image is required: name an image, as in \"debian:12\".");
+	if (strlen(rq->image) > IMAGE_MAX)
+		return err_set(e, ERR_INPUT,
+		    "image has more than %d characters.", IMAGE_MAX);
+	return 0;
+}
+
+static int
+read_network(const json_t *body, struct run_request *rq, struct err *e)
+{
+	json_t *allow;
+
+	if (read_string(body, "network", &rq->network, e) != 0 ||
+	    read_member(body, "egressAllow", JSON_ARRAY, &allow, e) != 0)
+		return -1;
+	if (rq->network == NULL)
+		rq->network = "none";
+	if (str_eq(rq->network, "egress"))
+		rq->network = "allowlist";
+	if (!str_eq(rq->network, "none") && !str_eq(rq->network, "open") &&
+	    !str_eq(rq->network, "allowlist"))
+		return err_set(e, ERR_INPUT,
+		    "network is \"%.64s\"; it must be none, allowlist (or its "
+		    "alias egress) or open.",
+		    rq->network);
+	if (allow != NULL && !str_eq(rq->network, "allowlist"))
+		return err_set(e, ERR_INPUT,
+		    "egressAllow goes with network \"allowlist\" only; "
+		    "network is \"%s\".",
+		    rq->network);
+	if (str_eq(rq->network, "allowlist"))
+		return err_set(e, ERR_UNSUPPORTED,
+		    "network \"allowlist\" is not available in this version; "
+		    "use none or open.");
+	return 0;
+}
+
+static int
+read_limits(const json_t *body, struct run_request *rq, struct err *e)
+{
+	json_t *limits, *none = NULL;
+	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+
+	if (read_member(body, "limits", JSON_OBJECT, &limits, e) != 0)
+		return -1;
+	if (limits == NULL)
+		limits = none = json_object();
+	/* 6 MiB and 0.01 CPU are the least that Docker takes. */
+	int rc =
+	    read_int(limits, "memoryMb", 6, 1 << 30, 1024, &rq->memory_mb, e);
+	if (rc == 0)
+		rc = read_real(limits, "cpus", 0.01, (double)cpus,
+		    cpus < 1 ? 0.01 : 1.0, &rq->cpus, e);
+	if (rc == 0)
+		rc = read_int(limits, "pids", 1, 1 << 22, 256, &rq->pids, e);
+	json_decref(none);
+	return rc == 0 ? 0 : err_wrap(e, "limits");
+}
+
+static int
+check_label(const char *key, const char *value, size_t size, struct err *e)
+{
+	static const char letters[] =
+	    "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+	    "0123456789._/-";
+
+	if (*key == '\0' || strlen(key) > LABEL_KEY_MAX ||
+	    key[strspn(key, letters)] != '\0')
+		return err_set(e, ERR_INPUT,
+		    "labels has a name that is not 1 to %d characters of "
+		    "[A-Za-z0-9._/-].",
+		    LABEL_KEY_MAX);
+	if (value == NULL)
+		return err_set(
+		    e, ERR_INPUT, "labels.%s must be a string.", key);
+	bool plain = size <= LABEL_VALUE_MAX;
+	for (size_t i = 0; i < size; i++)
+		plain = plain && (unsigned char)value[i] >= 0x20 &&
+			value[i] != 0x7f;
+	if (!plain)
+		return err_set(e, ERR_INPUT,
+		    "labels.%s must have at most %d bytes and no control "
+		    "characters.",
+		    key, LABEL_VALUE_MAX);
+	return 0;
+}
+
+static int
+read_labels(
+    const json_t *body, struct arena *a, struct run_request *rq, struct err *e)
+{
+	json_t *labels, *value;
+	const char *key;
+
+	rq->labels = "";
+	if (read_member(body, "labels", JSON_OBJECT, &labels, e) != 0)
+		return -1;
+	if (labels == NULL)
+		return 0;
+	if (json_object_size(labels) > LABELS_MAX)
+		return err_set(e, ERR_INPUT,
+		    "labels has %zu members; it may have %d at most.",
+		    json_object_size(labels), LABELS_MAX);
+	json_object_foreach(labels, key,
+	    value) if (check_label(key, json_string_value(value),
+			   json_string_length(value), e) != 0) return -1;
+	char *text = json_dumps(labels, JSON_COMPACT);
+	rq->labels = arena_strdup(a, text != NULL ? text : "{}");
+	free(text);
+	return 0;
+}
+
+/* Members of the contract that this version does not serve: refused by name,
+ * so that nobody relies on what does not happen. */
+static int
+refuse_later(const json_t *body, struct err *e)
+{
+	json_t *warm, *init;
+	bool extend;
+
+	if (read_member(body, "warm", JSON_OBJECT, &warm, e) != 0 ||
+	    read_member(body, "init", JSON_OBJECT, &init, e) != 0 ||
+	    read_bool(body, "autoExtend", &extend, e) != 0)
+		return -1;
+	if (warm == NULL && init == NULL && !extend)
+		return 0;
+	return err_set(e, ERR_UNSUPPORTED,
+	    "%s is not available in this version; leave it out.",
+	    warm != NULL   ? "warm"
+	    : init != NULL ? "init"
+			   : "autoExtend");
+}
+
+int
+run_input(const json_t *body, struct arena *a, struct run_request *ret_rq,
+    struct err *e)
+{
+	static const struct read_env_rule env = {.line_breaks = true};
+	struct run_request rq = {0};
+
+	if (read_image(body, &rq, e) != 0 ||
+	    read_env(body, "env", &env, a, &rq.env, e) != 0 ||
+	    read_int(body, "ttlSec", 1, TTL_MAX, TTL_DEFAULT, &rq.ttl_sec, e) !=
+		0 ||
+	    read_limits(body, &rq, e) != 0 ||
+	    read_labels(body, a, &rq, e) != 0 ||
+	    read_network(body, &rq, e) != 0 || refuse_later(body, e) != 0)
+		return -1;
+	*ret_rq = rq;
+	return 0;
+}
+
+int
+run_input_filter(const char *label, struct err *e)
+{
+	const char *colon = strchr(label, ':');
+
+	if (colon == NULL || colon == label)
+		return err_set(e, ERR_INPUT,
+		    "label must be name:value, as in ?label=team:blue.");
+	return 0;
+}

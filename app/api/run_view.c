@@ -1,0 +1,37 @@
+/* A run as callers see it. */
+#include "api/run_view.h"
+#include "lib/str.h"
+
+void
+run_view(struct jw *w, const struct run *run)
+{
+	jw_str(w, "id", run->id);
+	jw_str(w, "image", run->image);
+	jw_str(w, "network", run->network);
+	jw_time(w, "createdAt", run->created_ms);
+	jw_time(w, "expiresAt", run->expires_ms);
+	jw_str(w, "state", run->state);
+	if (*run->labels != '\0')
+		jw_raw(w, "labels", run->labels);
+}
+
+void
+run_view_more(struct jw *w, const struct run *run)
+{
+	jw_key(w, "limits");
+	jw_open(w, '{');
+	jw_int(w, "memoryMb", run->memory_mb);
+	jw_real(w, "cpus", run->cpus);
+	jw_int(w, "pids", run->pids);
+	jw_close(w, '}');
+	if (!str_eq(run->state, "exited"))
+		return;
+	jw_key(w, "exit");
+	jw_open(w, '{');
+	jw_int(w, "code", run->exit_code);
+	jw_bool(w, "oomKilled", run->oom_killed);
+	jw_time(w, "at", run->exited_ms);
+	if (*run->exit_reason != '\0')
+		jw_str(w, "reason", run->exit_reason);
+	jw_close(w, '}');
+}

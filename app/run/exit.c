@@ -1,0 +1,75 @@
+/* Runs whose container has ended. */
+#include "run/exit.h"
+#include "docker/container.h"
+#include "lib/str.h"
+#include "run/place.h"
+
+#include <signal.h>
+
+#define CODE_KILLED (128 + SIGKILL)
+
+/* PID 1 is ours and ends by itself only when told to: another end is a kill
+ * from outside, of the kernel's making (OOM), the engine's or a person's. */
+static const char *
+reason(const struct container_info *info)
+{
+	if (info->oom_killed)
+		return "out-of-memory";
+	return info->exit_code == CODE_KILLED ? "killed" : "stopped";
+}
+
+int
+run_exit_observe(const struct run_ctx *ctx, struct run *run, bool *ret_present,
+    struct err *e)
+{
+	struct container_info info;
+	char name[RUN_NAME_SIZE];
+
+	*ret_present = false;
+	run_name(run->id, name);
+	if (container_inspect(ctx->engine, name, &info, e) != 0)
+		return e->kind == ERR_ABSENT ? 0 : -1;
+	*ret_present = true;
+	int rc = 0;
+	if (!info.running && info.finished_ms > 0) {
+		run->state = "exited";
+		run->exit_code = info.exit_code;
+		run->exited_ms = info.finished_ms;
+		run->oom_killed = info.oom_killed;
+		run->exit_reason = reason(&info);
+		rc = run_exited(ctx->redis, run, e);
+	}
+	container_info_release(&info);
+	return rc;
+}
+
+int
+run_not_running(const struct run *run, struct err *e)
+{
+	if (!str_eq(run->state, "exited"))
+		return err_set(e, ERR_RUN_NOT_RUNNING,
+		    "Run %s is being destroyed.", run->id);
+	return err_set(e, ERR_RUN_NOT_RUNNING,
+	    "Run %s is not running: its container ended with exit code %lld "
+	    "(%s). Its deadline stands; delete it or make another.",
+	    run->id, (long long)run->exit_code,
+	    *run->exit_reason ? run->exit_reason : "no reason known");
+}
+
+int
+run_exit_explain(const struct run_ctx *ctx, struct run *run, struct err *e)
+{
+	struct err ignored = ERR_INIT;
+	bool present;
+
+	if (e->kind != ERR_RUN_NOT_RUNNING ||
+	    run_exit_observe(ctx, run, &present, &ignored) != 0)
+		return -1;
+	if (!present)
+		return err_set(e, ERR_RUN_NOT_RUNNING,
+		    "Run %s has lost its container; the reaper removes it.",
+		    run->id);
+	if (str_eq(run->state, "exited"))
+		return run_not_running(run, e);
+	return -1;
+}

@@ -1,0 +1,25 @@
+/*
+ * A run whose container has ended: noticing it, recording why, saying so.
+ */
+#ifndef SBX_RUN_EXIT_H
+#define SBX_RUN_EXIT_H
+
+#include "run/context.h"
+#include "store/run.h"
+
+/*
+ * Look at the container of a run that is recorded as running. Where it has
+ * ended the record becomes exited with its exit code, OOM mark and time, and
+ * *run is updated; *ret_present tells whether there is a container at all.
+ */
+int run_exit_observe(const struct run_ctx *ctx, struct run *run,
+    bool *ret_present, struct err *e);
+
+/* Fill *e with ERR_RUN_NOT_RUNNING and why, from the record. Returns -1. */
+int run_not_running(const struct run *run, struct err *e);
+
+/* *e is why a command could not start; where that is that the container has
+ * ended, record it and say why it did. Returns -1. */
+int run_exit_explain(const struct run_ctx *ctx, struct run *run, struct err *e);
+
+#endif
