@@ -21,16 +21,19 @@
 
 struct engine;
 
+/* Once per process, before its first thread. Nothing to undo. */
+int engine_setup(struct err *e);
+
 struct engine *engine_new(const char *socket_path);
 void engine_free(struct engine *en); /* takes NULL */
 
 struct engine_call {
-	const char *method; /* "GET", "POST", ... */
+	const char *method; /* "GET", "POST", "DELETE" */
 	const char *path;   /* "/containers/json?all=1": no version, escaped */
 	const char *json;   /* request body, or NULL */
 	const char *registry_auth; /* X-Registry-Auth, or NULL */
-	int timeout_ms;		   /* for the whole call */
-	int idle_ms; /* > 0: also give up after so long without a byte */
+	int timeout_ms;		   /* for the whole call; at least 1 */
+	int idle_ms; /* > 0: also give up after so long without a body byte */
 
 	/* Where set, gets the body of a 2xx answer as it arrives; -1 aborts
 	 * the call with ERR_GONE_AWAY. Otherwise the body is collected. */
@@ -43,7 +46,7 @@ struct engine_call {
 
 struct engine_reply {
 	long status;
-	struct buf body; /* release with buf_release */
+	struct buf body;
 };
 
 #define ENGINE_REPLY_INIT                    \
@@ -51,18 +54,23 @@ struct engine_reply {
 		0, BUF_INIT(ENGINE_BODY_MAX) \
 	}
 
+#define ENGINE_REPLY_AUTO \
+	__attribute__((cleanup(engine_reply_release))) struct engine_reply
+
+void engine_reply_release(struct engine_reply *reply);
+
+/* On failure ret_reply holds nothing of use; it is released all the same. */
 int engine_do(struct engine *en, const struct engine_call *call,
     struct engine_reply *ret_reply, struct err *e);
 
-/*
- * POST that upgrades to a raw two-way stream ("Upgrade: tcp"; 101, or 200 from
- * old engines). Returns a connected descriptor, blocking and close-on-exec,
- * whose next byte is the stream's first and which the caller owns. Another
- * status: -1 with ERR_ABSENT (404), ERR_CONFLICT (409), ERR_ENGINE (others)
- * and the engine's message.
- */
-int engine_hijack(struct engine *en, const char *path, const char *json,
-    int timeout_ms, struct err *e);
+/* Append text, percent-encoded for a segment of a path or a query's value. */
+void engine_escape(struct buf *path, const char *text);
+
+/* The API version in use ("1.41"), asked for where it is not known yet; valid
+ * until the next call of this engine. NULL on failure. */
+const char *engine_version(struct engine *en, int timeout_ms, struct err *e);
+
+const char *engine_socket(const struct engine *en); /* its path */
 
 /* The engine answers GET /_ping. */
 int engine_ping(struct engine *en, int timeout_ms, struct err *e);

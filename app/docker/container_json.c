@@ -1,0 +1,256 @@
+/* A container to and from the engine's JSON. */
+#include "docker/container_json.h"
+#include "lib/jw.h"
+#include "lib/mem.h"
+
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+/* -- writing -------------------------------------------------------------- */
+
+static void
+write_strings(struct jw *w, const char *key, const char *const *strings)
+{
+	jw_key(w, key);
+	jw_open(w, '[');
+	for (; strings != NULL && *strings != NULL; strings++)
+		jw_str(w, NULL, *strings);
+	jw_close(w, ']');
+}
+
+static void
+write_mounts(struct jw *w, const struct container_spec *spec)
+{
+	jw_key(w, "Mounts");
+	jw_open(w, '[');
+	for (size_t i = 0; i < spec->mount_count; i++) {
+		const struct mount *m = &spec->mounts[i];
+
+		jw_open(w, '{');
+		jw_str(w, "Type", m->type);
+		jw_str(w, "Source", m->source);
+		jw_str(w, "Target", m->target);
+		jw_bool(w, "ReadOnly", m->readonly);
+		jw_close(w, '}');
+	}
+	jw_close(w, ']');
+}
+
+static void
+write_host_config(struct jw *w, const struct container_spec *spec)
+{
+	static const char *const no_new_privileges[] = {
+	    "no-new-privileges", NULL};
+
+	jw_key(w, "HostConfig");
+	jw_open(w, '{');
+	jw_str(w, "NetworkMode", spec->network);
+	jw_int(w, "Memory", spec->memory_bytes);
+	jw_int(w, "MemorySwap", spec->memory_bytes);
+	jw_int(w, "NanoCpus", spec->nano_cpus);
+	jw_int(w, "PidsLimit", spec->pids);
+	jw_int(w, "ShmSize", spec->shm_bytes);
+	write_strings(w, "SecurityOpt", no_new_privileges);
+	write_strings(w, "CapDrop", spec->cap_drop);
+	write_mounts(w, spec);
+	if (spec->runtime != NULL && spec->runtime[0] != '\0')
+		jw_str(w, "Runtime", spec->runtime);
+	/* The entrypoint reaps; the log would only fill the host's disk. */
+	jw_bool(w, "Init", false);
+	jw_bool(w, "Privileged", false);
+	jw_raw(w, "LogConfig", "{\"Type\":\"none\"}");
+	jw_raw(w, "RestartPolicy", "{\"Name\":\"no\"}");
+	jw_close(w, '}');
+}
+
+void
+container_json_write(struct buf *body, const struct container_spec *spec)
+{
+	struct jw w = JW_INIT(body);
+
+	jw_open(&w, '{');
+	jw_str(&w, "Image", spec->image);
+	jw_str(&w, "User", spec->user);
+	write_strings(&w, "Entrypoint", spec->entrypoint);
+	write_strings(&w, "Cmd", spec->cmd);
+	jw_raw(&w, "Healthcheck", "{\"Test\":[\"NONE\"]}");
+	jw_key(&w, "Labels");
+	jw_open(&w, '{');
+	for (size_t i = 0; i < spec->label_count; i++)
+		jw_str(&w, spec->labels[i].key, spec->labels[i].value);
+	jw_close(&w, '}');
+	write_host_config(&w, spec);
+	jw_close(&w, '}');
+}
+
+/* -- reading -------------------------------------------------------------- */
+
+static const char *
+text_of(const json_t *object, const char *key)
+{
+	const char *text = json_string_value(json_object_get(object, key));
+
+	return text != NULL ? text : "";
+}
+
+/*
+ * RFC 3339 in UTC, as the engine writes all its times ("2026-01-31T09:00:00.
+ * 123456789Z"). 0 for its zero time, year 1, and for anything else.
+ */
+static int64_t
+time_of(const json_t *object, const char *key)
+{
+	struct tm tm = {0};
+	const char *end =
+	    strptime(text_of(object, key), "%Y-%m-%dT%H:%M:%S", &tm);
+
+	if (end == NULL || tm.tm_year < 70)
+		return 0;
+	int64_t ms = (int64_t)timegm(&tm) * 1000;
+	int unit = 100;
+	if (*end == '.')
+		for (end++; *end >= '0' && *end <= '9'; end++, unit /= 10)
+			ms += (*end - '0') * unit;
+	return ms;
+}
+
+static const char *
+put_string(char *block, size_t *at, const char *text)
+{
+	char *to = block + *at;
+	size_t size = strlen(text) + 1;
+
+	memcpy(to, text, size);
+	*at += size;
+	return to;
+}
+
+/* The array and its strings are one allocation. */
+static void
+read_labels(json_t *labels, struct container_info *info)
+{
+	size_t count = json_object_size(labels);
+	size_t size = mem_array(count, sizeof(*info->labels));
+	size_t at = size;
+	const char *key;
+	json_t *value;
+
+	json_object_foreach(labels, key, value) size +=
+	    strlen(key) + json_string_length(value) + 2;
+	info->labels = mem_zalloc(size);
+	char *block = (char *)info->labels;
+	json_object_foreach(labels, key, value)
+	{
+		struct label *l = &info->labels[info->label_count++];
+
+		l->key = put_string(block, &at, key);
+		l->value = put_string(block, &at,
+		    json_is_string(value) ? json_string_value(value) : "");
+	}
+}
+
+/* What inspect and list have in common. */
+static int
+read_common(const json_t *object, const char *name, const char *image,
+    json_t *labels, struct container_info *info)
+{
+	const char *id = text_of(object, "Id");
+
+	if (id[0] == '\0' || strlen(id) >= sizeof(info->id))
+		return -1;
+	memcpy(info->id, id, strlen(id) + 1);
+	info->name = mem_strdup(name[0] == '/' ? name + 1 : name);
+	info->image = mem_strdup(image);
+	read_labels(labels, info);
+	return 0;
+}
+
+int
+container_json_inspect(const char *bytes, size_t size,
+    struct container_info *ret_info, struct err *e)
+{
+	json_auto_t *answer = json_loadb(bytes, size, 0, NULL);
+	const json_t *config = json_object_get(answer, "Config");
+	const json_t *state = json_object_get(answer, "State");
+	struct container_info info = {0};
+
+	if (!json_is_object(config) || !json_is_object(state) ||
+	    read_common(answer, text_of(answer, "Name"),
+		text_of(config, "Image"), json_object_get(config, "Labels"),
+		&info) != 0)
+		return err_set(
+		    e, ERR_ENGINE, "Docker's container makes no sense");
+	info.status = mem_strdup(text_of(state, "Status"));
+	info.running = json_is_true(json_object_get(state, "Running"));
+	info.oom_killed = json_is_true(json_object_get(state, "OOMKilled"));
+	info.exit_code = json_integer_value(json_object_get(state, "ExitCode"));
+	info.pid = json_integer_value(json_object_get(state, "Pid"));
+	info.created_ms = time_of(answer, "Created");
+	info.finished_ms = time_of(state, "FinishedAt");
+	*ret_info = info;
+	return 0;
+}
+
+static int
+read_listed(const json_t *object, struct container_info *info)
+{
+	const char *name = json_string_value(
+	    json_array_get(json_object_get(object, "Names"), 0));
+
+	if (read_common(object, name != NULL ? name : "",
+		text_of(object, "Image"), json_object_get(object, "Labels"),
+		info) != 0)
+		return -1;
+	info->status = mem_strdup(text_of(object, "State"));
+	info->running = strcmp(info->status, "running") == 0;
+	info->created_ms =
+	    json_integer_value(json_object_get(object, "Created")) * 1000;
+	return 0;
+}
+
+int
+container_json_list(const char *bytes, size_t size,
+    struct container_list *ret_list, struct err *e)
+{
+	json_auto_t *answer = json_loadb(bytes, size, 0, NULL);
+	size_t count = json_array_size(answer);
+	struct container_list list = {
+	    mem_zalloc(mem_array(count, sizeof(*list.item))), count};
+
+	bool good = json_is_array(answer);
+	for (size_t i = 0; i < count && good; i++)
+		good =
+		    read_listed(json_array_get(answer, i), &list.item[i]) == 0;
+	if (!good) {
+		container_list_release(&list);
+		return err_set(
+		    e, ERR_ENGINE, "Docker's list of containers is none");
+	}
+	*ret_list = list;
+	return 0;
+}
+
+/* -- releasing ------------------------------------------------------------ */
+
+void
+container_info_release(struct container_info *info)
+{
+	free(info->labels);
+	free(info->name);
+	free(info->image);
+	free(info->status);
+	memset(info, 0, sizeof(*info));
+}
+
+void
+container_list_release(struct container_list *list)
+{
+	for (size_t i = 0; i < list->count; i++)
+		container_info_release(&list->item[i]);
+	free(list->item);
+	list->item = NULL;
+	list->count = 0;
+}
