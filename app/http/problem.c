@@ -30,6 +30,13 @@ static const struct problem problems[ERR_KINDS] = {
 #undef PROBLEM
 };
 
+#define PROBLEM(kind, status, code, retry, said) +1
+_Static_assert(0
+#include "http/problem.def"
+		   == ERR_KINDS,
+    "problem.def has a row for every err_kind");
+#undef PROBLEM
+
 static const struct status *
 find_status(int status)
 {

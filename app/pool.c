@@ -1,0 +1,196 @@
+/* A worker process: threads, signals, drain. */
+#include "pool.h"
+#include "docker/engine.h"
+#include "http/fcgi.h"
+#include "lib/clock.h"
+#include "lib/fd.h"
+#include "lib/log.h"
+#include "lib/mem.h"
+#include "worker.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <malloc.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+
+#define STACK_SIZE (256 * 1024)
+#define CUT_SEC 5
+
+const char *const pool_name[POOLS] = {"control", "stream"};
+
+struct thread {
+	pthread_t id;
+	struct worker *worker;
+};
+
+static int
+thread_count(const struct pool_setup *p)
+{
+	return (int)(p->pool == POOL_STREAM ? p->config->stream_threads
+					    : p->config->control_threads);
+}
+
+static int
+set_process_up(struct err *e)
+{
+	struct rlimit files;
+
+	(void)signal(SIGPIPE, SIG_IGN);
+	/* One arena per core and more cost memory with hundreds of threads
+	 * and gain nothing here (FACTS A). */
+	(void)mallopt(M_ARENA_MAX, 2);
+	if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
+		files.rlim_cur = files.rlim_max;
+		(void)setrlimit(RLIMIT_NOFILE, &files);
+	}
+	return fcgi_setup(e) != 0 || engine_setup(e) != 0 ? -1 : 0;
+}
+
+static int
+start_thread(struct thread *t, struct worker_shared *shared, struct err *e)
+{
+	pthread_attr_t attr;
+
+	t->worker = worker_new(shared, e);
+	if (t->worker == NULL)
+		return -1;
+	(void)pthread_attr_init(&attr);
+	(void)pthread_attr_setstacksize(&attr, STACK_SIZE);
+	errno = pthread_create(&t->id, &attr, worker_run, t->worker);
+	(void)pthread_attr_destroy(&attr);
+	if (errno == 0)
+		return 0;
+	worker_free(t->worker);
+	return err_sys(e, ERR_INTERNAL, "cannot start a thread");
+}
+
+/* Start them all, or as many as the result says. */
+static int
+start_threads(
+    struct thread *threads, int count, struct worker_shared *s, struct err *e)
+{
+	for (int i = 0; i < count; i++)
+		if (start_thread(&threads[i], s, e) != 0)
+			return i;
+	return count;
+}
+
+static void
+raise_flag(int event_fd)
+{
+	uint64_t one = 1;
+
+	(void)!write(event_fd, &one, sizeof(one));
+}
+
+/* Wait for threads to end, until the wall clock's deadline; keeps those that
+ * did not at the front and returns their number. */
+static int
+join_threads(struct thread *threads, int count, int64_t seconds)
+{
+	struct timespec until;
+	int left = 0;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &until);
+	until.tv_sec += (time_t)seconds;
+	for (int i = 0; i < count; i++) {
+		if (pthread_clockjoin_np(
+			threads[i].id, NULL, CLOCK_MONOTONIC, &until) == 0)
+			worker_free(threads[i].worker);
+		else
+			threads[left++] = threads[i];
+	}
+	return left;
+}
+
+static int
+drain(struct thread *threads, int count, struct worker_shared *s)
+{
+	raise_flag(s->drain_fd);
+	/* Let the listener go, so that nobody queues for a process that takes
+	 * nothing more. The number stays taken: a thread may be about to
+	 * accept from it. */
+	(void)dup3(s->drain_fd, s->listener, O_CLOEXEC);
+	int left = join_threads(threads, count, s->config->drain_sec);
+	if (left == 0)
+		return 0;
+	raise_flag(s->cut_fd);
+	int stuck = join_threads(threads, left, CUT_SEC);
+	LOG_EVENT(w, "drain.cut")
+	{
+		jw_int(&w, "requests", left);
+		jw_int(&w, "stuck", stuck);
+	}
+	return stuck;
+}
+
+static void
+log_pool(const char *event, const struct pool_setup *p)
+{
+	LOG_EVENT(w, event)
+	{
+		jw_str(&w, "pool", pool_name[p->pool]);
+		jw_int(&w, "threads", thread_count(p));
+	}
+}
+
+static int
+run_threads(const struct pool_setup *p, struct worker_shared *s,
+    const sigset_t *stop, struct err *e)
+{
+	int count = thread_count(p), signal_number;
+	struct thread *threads =
+	    mem_zalloc(mem_array((size_t)count, sizeof(*threads)));
+	int started = start_threads(threads, count, s, e);
+
+	if (started == count) {
+		log_pool("pool.started", p);
+		if (p->ready_fd >= 0)
+			(void)!write(p->ready_fd, "\n", 1);
+		(void)sigwait(stop, &signal_number);
+		log_pool("pool.draining", p);
+	}
+	int stuck = drain(threads, started, s);
+	free(threads);
+	return started == count ? stuck : -1;
+}
+
+int
+pool_serve(const struct pool_setup *p, struct err *e)
+{
+	struct worker_shared s = {
+	    .config = p->config,
+	    .instance = p->instance,
+	    .routes = p->routes,
+	    .route_count = p->route_count,
+	    .listener = p->listener,
+	    .long_max = thread_count(p) / (p->pool == POOL_CONTROL ? 2 : 1),
+	};
+	FD_AUTO drain_fd = eventfd(0, EFD_CLOEXEC);
+	FD_AUTO cut_fd = eventfd(0, EFD_CLOEXEC);
+	sigset_t stop;
+
+	if (drain_fd < 0 || cut_fd < 0)
+		return err_sys(e, ERR_INTERNAL, "cannot make an eventfd");
+	s.drain_fd = drain_fd;
+	s.cut_fd = cut_fd;
+	/* Threads inherit the mask: signals are this thread's alone. */
+	(void)sigemptyset(&stop);
+	(void)sigaddset(&stop, SIGTERM);
+	(void)sigaddset(&stop, SIGINT);
+	(void)pthread_sigmask(SIG_BLOCK, &stop, NULL);
+	if (set_process_up(e) != 0)
+		return -1;
+	int stuck = run_threads(p, &s, &stop, e);
+	/* Threads that did not end still use what this function holds. */
+	if (stuck > 0)
+		_exit(EXIT_SUCCESS);
+	return stuck;
+}

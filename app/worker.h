@@ -1,0 +1,37 @@
+/*
+ * One thread of a pool: accept, dispatch, answer, log, again.
+ *
+ * Threads share the constants below and one counter; each has its own Redis
+ * connection, Docker engine, tokens and arena. A thread ends once drain_fd is
+ * readable and its request is answered.
+ */
+#ifndef SBX_WORKER_H
+#define SBX_WORKER_H
+
+#include "config.h"
+#include "http/router.h"
+
+#include <stdatomic.h>
+
+struct worker_shared {
+	const struct config *config;
+	const char *instance;
+	const struct route *routes;
+	size_t route_count;
+	int listener; /* non-blocking, shared with other processes */
+	int drain_fd; /* readable: take nothing new */
+	int cut_fd;   /* readable: every client counts as gone */
+	int long_max; /* so many requests to `stream` routes at once */
+	atomic_int long_now;
+};
+
+struct worker;
+
+/* Made and freed outside the thread that runs it; shared must outlive it. */
+struct worker *worker_new(struct worker_shared *shared, struct err *e);
+void worker_free(struct worker *w); /* takes NULL */
+
+/* The thread's function: arg is its struct worker. */
+void *worker_run(void *arg);
+
+#endif
