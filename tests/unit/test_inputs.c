@@ -1,0 +1,265 @@
+/* The bodies of create and exec: defaults, bounds, and what is refused. */
+#include "api/exec_input.h"
+#include "api/run_input.h"
+#include "json/read.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+struct refusal {
+	const char *body, *text; /* a part of the detail */
+	enum err_kind kind;
+};
+
+static struct arena arena = ARENA_INIT;
+
+static int
+release(void **state)
+{
+	(void)state;
+	arena_release(&arena);
+	return 0;
+}
+
+static json_t *
+parse(const char *text)
+{
+	struct err e = ERR_INIT;
+	json_t *o = read_object(text, strlen(text), &e);
+
+	assert_non_null(o);
+	return o;
+}
+
+static void
+check_refusal(const struct refusal *r, int rc, const struct err *e)
+{
+	if (rc == 0 || e->kind != r->kind || strstr(e->text, r->text) == NULL)
+		fail_msg("%s: rc %d, kind %d, \"%s\"", r->body, rc,
+		    (int)e->kind, e->text);
+}
+
+static void
+a_run_needs_only_an_image(void **state)
+{
+	struct err e = ERR_INIT;
+	struct run_request rq;
+	(void)state;
+
+	json_t *o = parse("{\"image\":\"debian:12\",\"network\":\"\","
+			  "\"env\":null,\"limits\":{\"pids\":0},\"warm\":{},"
+			  "\"egressAllow\":[],\"autoExtend\":false}");
+	assert_int_equal(run_input(o, &arena, &rq, &e), 0);
+	assert_string_equal(rq.image, "debian:12");
+	assert_string_equal(rq.network, "none");
+	assert_int_equal(rq.ttl_sec, 1800);
+	assert_int_equal(rq.memory_mb, 1024);
+	assert_int_equal(rq.pids, 256);
+	assert_true(rq.cpus > 0.99 && rq.cpus < 1.01);
+	assert_string_equal(rq.labels, "");
+	assert_null(*rq.env);
+	json_decref(o);
+}
+
+static void
+create_refuses_each_bad_member_by_name(void **state)
+{
+	static const struct refusal table[] = {
+	    {"{}", "image is required", ERR_INPUT},
+	    {"{\"image\":\" \\t\"}", "image is required", ERR_INPUT},
+	    {"{\"image\":7}", "image must be a string", ERR_INPUT},
+	    {"{\"image\":\"a\\u0000b\"}", "image must not", ERR_INPUT},
+	    {"{\"image\":\"a\",\"ttlSec\":-1}", "ttlSec is -1", ERR_INPUT},
+	    {"{\"image\":\"a\",\"ttlSec\":86401}", "ttlSec", ERR_INPUT},
+	    {"{\"image\":\"a\",\"ttlSec\":\"9\"}", "ttlSec must be", ERR_INPUT},
+	    {"{\"image\":\"a\",\"ttlSec\":1.5}", "ttlSec must be", ERR_INPUT},
+	    {"{\"image\":\"a\",\"network\":\"host\"}",
+		"none, allowlist (or its alias egress) or open", ERR_INPUT},
+	    {"{\"image\":\"a\",\"network\":\"None\"}", "network", ERR_INPUT},
+	    {"{\"image\":\"a\",\"network\":\"egress\"}", "allowlist",
+		ERR_UNSUPPORTED},
+	    {"{\"image\":\"a\",\"egressAllow\":[\"x.org\"]}",
+		"egressAllow goes with", ERR_INPUT},
+	    {"{\"image\":\"a\",\"egressAllow\":\"x.org\"}",
+		"egressAllow must be an array", ERR_INPUT},
+	    {"{\"image\":\"a\",\"limits\":[1]}", "limits must", ERR_INPUT},
+	    {"{\"image\":\"a\",\"limits\":{\"memoryMb\":5}}",
+		"limits: memoryMb is 5", ERR_INPUT},
+	    {"{\"image\":\"a\",\"limits\":{\"memoryMb\":-1}}", "memoryMb",
+		ERR_INPUT},
+	    {"{\"image\":\"a\",\"limits\":{\"cpus\":100000}}", "cpus",
+		ERR_INPUT},
+	    {"{\"image\":\"a\",\"limits\":{\"cpus\":-0.5}}", "cpus", ERR_INPUT},
+	    {"{\"image\":\"a\",\"limits\":{\"pids\":-1}}", "pids", ERR_INPUT},
+	    {"{\"image\":\"a\",\"env\":{\"A B\":\"\"}}", "env has a name",
+		ERR_INPUT},
+	    {"{\"image\":\"a\",\"labels\":{\"a:b\":\"c\"}}", "labels",
+		ERR_INPUT},
+	    {"{\"image\":\"a\",\"labels\":{\"a\":1}}",
+		"labels.a must be a string", ERR_INPUT},
+	    {"{\"image\":\"a\",\"labels\":{\"a\":\"x\\ny\"}}", "labels.a",
+		ERR_INPUT},
+	    {"{\"image\":\"a\",\"warm\":{\"repo\":\"a/b\"}}", "warm",
+		ERR_UNSUPPORTED},
+	    {"{\"image\":\"a\",\"init\":{\"cmd\":\"x\"}}", "init",
+		ERR_UNSUPPORTED},
+	    {"{\"image\":\"a\",\"autoExtend\":true}", "autoExtend",
+		ERR_UNSUPPORTED},
+	    {"{\"image\":\"a\",\"autoExtend\":1}", "autoExtend", ERR_INPUT},
+	};
+	(void)state;
+
+	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+		struct err e = ERR_INIT;
+		struct run_request rq;
+		json_t *o = parse(table[i].body);
+
+		check_refusal(&table[i], run_input(o, &arena, &rq, &e), &e);
+		json_decref(o);
+	}
+}
+
+static void
+too_many_labels_are_refused(void **state)
+{
+	struct err e = ERR_INIT;
+	struct run_request rq;
+	json_t *o = parse("{\"image\":\"a\"}"), *labels = json_object();
+	(void)state;
+
+	for (int i = 0; i < 17; i++) {
+		char key[16];
+
+		(void)snprintf(key, sizeof(key), "k%d", i);
+		json_object_set_new(labels, key, json_string("v"));
+	}
+	json_object_set_new(o, "labels", labels);
+	assert_int_equal(run_input(o, &arena, &rq, &e), -1);
+	assert_non_null(strstr(e.text, "16 at most"));
+	json_object_del(labels, "k16");
+	assert_int_equal(run_input(o, &arena, &rq, &e), 0);
+	assert_non_null(strstr(rq.labels, "\"k15\":\"v\""));
+	json_decref(o);
+}
+
+static void
+an_exec_needs_only_a_command(void **state)
+{
+	struct err e = ERR_INIT;
+	struct exec_request rq;
+	(void)state;
+
+	json_t *o = parse("{\"cmd\":\"echo hi\",\"argv\":[],\"owner\":\"x\"}");
+	assert_int_equal(exec_input(o, &arena, &rq, &e), 0);
+	assert_string_equal(rq.wire.script, "echo hi");
+	assert_null(rq.wire.argv);
+	assert_string_equal(rq.wire.cwd, "/work");
+	assert_string_equal(rq.wire.user, "");
+	assert_int_equal(rq.wire.timeout_ms, 120000);
+	assert_false(rq.wire.open_stdin);
+	assert_int_equal(rq.format, EXEC_TEXT);
+	json_decref(o);
+}
+
+static void
+a_directory_is_taken_below_work(void **state)
+{
+	static const char *const table[][2] = {{"src", "/work/src"},
+	    {"a/b.c/..d", "/work/a/b.c/..d"}, {"/work", "/work"},
+	    {"/work/x y", "/work/x y"}};
+	(void)state;
+
+	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+		struct err e = ERR_INIT;
+		struct exec_request rq;
+		json_t *o =
+		    json_pack("{s:s, s:s}", "cmd", "x", "cwd", table[i][0]);
+
+		assert_int_equal(exec_input(o, &arena, &rq, &e), 0);
+		assert_string_equal(rq.wire.cwd, table[i][1]);
+		json_decref(o);
+	}
+}
+
+static void
+exec_refuses_each_bad_member_by_name(void **state)
+{
+	static const struct refusal table[] = {
+	    {"{}", "cmd is required", ERR_INPUT},
+	    {"{\"cmd\":\" \\n\"}", "cmd is required", ERR_INPUT},
+	    {"{\"cmd\":[\"a\"]}", "cmd must be a string", ERR_INPUT},
+	    {"{\"cmd\":\"a\\u0000\"}", "cmd must not contain", ERR_INPUT},
+	    {"{\"cmd\":\"a\",\"argv\":[\"b\"]}", "exclude", ERR_INPUT},
+	    {"{\"argv\":[\"\"]}", "argv[0]", ERR_INPUT},
+	    {"{\"argv\":[\"a\",7]}", "argv[1]", ERR_INPUT},
+	    {"{\"cmd\":\"a\",\"cwd\":\"/etc\"}", "cwd must be", ERR_INPUT},
+	    {"{\"cmd\":\"a\",\"cwd\":\"/workshop\"}", "cwd", ERR_INPUT},
+	    {"{\"cmd\":\"a\",\"cwd\":\"/work/\"}", "cwd", ERR_INPUT},
+	    {"{\"cmd\":\"a\",\"cwd\":\"a//b\"}", "cwd", ERR_INPUT},
+	    {"{\"cmd\":\"a\",\"cwd\":\"a/\"}", "cwd", ERR_INPUT},
+	    {"{\"cmd\":\"a\",\"cwd\":\"a/../b\"}", "cwd", ERR_INPUT},
+	    {"{\"cmd\":\"a\",\"cwd\":\"..\"}", "cwd", ERR_INPUT},
+	    {"{\"cmd\":\"a\",\"cwd\":\"/work/..\"}", "cwd", ERR_INPUT},
+	    {"{\"cmd\":\"a\",\"timeoutSec\":-1}", "timeoutSec", ERR_INPUT},
+	    {"{\"cmd\":\"a\",\"timeoutSec\":86401}", "timeoutSec", ERR_INPUT},
+	    {"{\"cmd\":\"a\",\"env\":{\"A\":\"x\\ny\"}}", "env.A", ERR_INPUT},
+	    {"{\"cmd\":\"a\",\"format\":\"xml\"}", "text, json or base64",
+		ERR_INPUT},
+	    {"{\"cmd\":\"a\",\"stdin\":7}", "stdin must be", ERR_INPUT},
+	    {"{\"cmd\":\"a\",\"stdin\":true}", "stdin", ERR_UNSUPPORTED},
+	    {"{\"cmd\":\"a\",\"detach\":true}", "detach", ERR_UNSUPPORTED},
+	    {"{\"cmd\":\"a\",\"tty\":{\"cols\":80}}", "tty", ERR_UNSUPPORTED},
+	    {"{\"cmd\":\"a\",\"onDisconnect\":\"continue\"}", "onDisconnect",
+		ERR_UNSUPPORTED},
+	    {"{\"cmd\":\"a\",\"onDisconnect\":\"x\"}", "onDisconnect",
+		ERR_INPUT},
+	    {"{\"cmd\":\"a\",\"user\":7}", "user must be", ERR_INPUT},
+	};
+	(void)state;
+
+	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+		struct err e = ERR_INIT;
+		struct exec_request rq;
+		json_t *o = parse(table[i].body);
+
+		check_refusal(&table[i], exec_input(o, &arena, &rq, &e), &e);
+		json_decref(o);
+	}
+}
+
+static void
+standard_input_may_hold_any_text(void **state)
+{
+	struct err e = ERR_INIT;
+	struct exec_request rq;
+	(void)state;
+
+	json_t *o = parse("{\"cmd\":\"cat\",\"stdin\":\"a\\u0000b\\n\"}");
+	assert_int_equal(exec_input(o, &arena, &rq, &e), 0);
+	assert_true(rq.wire.open_stdin);
+	assert_int_equal(rq.stdin_size, 4);
+	assert_memory_equal(rq.stdin_text, "a\0b\n", 4);
+	json_decref(o);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(a_run_needs_only_an_image),
+	    cmocka_unit_test(create_refuses_each_bad_member_by_name),
+	    cmocka_unit_test(too_many_labels_are_refused),
+	    cmocka_unit_test(an_exec_needs_only_a_command),
+	    cmocka_unit_test(a_directory_is_taken_below_work),
+	    cmocka_unit_test(exec_refuses_each_bad_member_by_name),
+	    cmocka_unit_test(standard_input_may_hold_any_text),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, release);
+}
