@@ -90,10 +90,10 @@ utf8_valid(const void *bytes, size_t size)
 {
 	struct utf8 u = UTF8_INIT;
 	const unsigned char *p = bytes;
-	char scratch[64];
+	char scratch[8] = "";
 
 	for (size_t i = 0; i < size; i++) {
-		struct buf out = {scratch, 0, sizeof(scratch), 32, false};
+		struct buf out = {scratch, 0, sizeof(scratch), 4, false};
 
 		if (u.need == 0 && p[i] < 0x80)
 			continue;
