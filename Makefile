@@ -28,7 +28,8 @@ INIT_CFLAGS = -std=c11 -Os -D_GNU_SOURCE -Iapp $(WARN) -ffunction-sections \
 LIB_SRC   = $(wildcard app/lib/*.c)
 CORE_SRC  = app/config.c $(wildcard app/json/*.c app/docker/*.c app/store/*.c \
 	  app/guest/*.c app/run/*.c)
-HTTP_SRC  = $(wildcard app/http/*.c app/api/*.c) app/worker.c
+HTTP_SRC  = $(wildcard app/http/*.c app/api/*.c) app/worker.c \
+	  app/pool.c app/listener.c app/prefork.c
 INIT_SRC  = $(wildcard app/init/*.c)
 REAPER_SRC = $(wildcard reaper/*.c)
 LUA       = $(wildcard app/store/lua/*.lua)

@@ -152,8 +152,10 @@ run_threads(const struct pool_setup *p, struct worker_shared *s,
 
 	if (started == count) {
 		log_pool("pool.started", p);
-		if (p->ready_fd >= 0)
+		if (p->ready_fd >= 0) {
 			(void)!write(p->ready_fd, "\n", 1);
+			(void)close(p->ready_fd);
+		}
 		(void)sigwait(stop, &signal_number);
 		log_pool("pool.draining", p);
 	}

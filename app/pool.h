@@ -22,7 +22,8 @@ struct pool_setup {
 	size_t route_count;
 	enum pool pool;
 	int listener; /* non-blocking; closed when draining begins */
-	int ready_fd; /* gets a newline once requests are taken, or -1 */
+	int ready_fd; /* gets a newline once requests are taken and is closed,
+		       * or -1 */
 };
 
 /*
