@@ -192,7 +192,7 @@ run_make(const struct run_ctx *ctx, const struct run_request *rq,
 	    .exit_reason = "",
 	};
 	image_info_release(&image);
-	if (run_create(ctx->redis, &run, e) != 0)
+	if (run_create(ctx->redis, &run, ctx->config->max_memory_mb, e) != 0)
 		return -1;
 	m.id = run.id;
 	if (build(&m, rq, &run, a, e) != 0)

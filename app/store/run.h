@@ -1,10 +1,20 @@
 /*
  * The record of a run in Redis, and the only doors to it.
  *
- * Each decision is one Lua script (store/lua/), atomic and on Redis' clock.
- * Keys (DESIGN 2): sbx:run:<ID> hash, sbx:runs zset ID -> expiresAt. A run's
- * state moves creating -> running -> (exited) -> destroying -> gone; the
- * scripts refuse every other move (run_state.def is the table).
+ * Each decision is one Lua script (store/lua/), atomic and on Redis' clock. A
+ * run's state moves creating -> running -> (exited) -> destroying -> gone; the
+ * scripts refuse every other move (run_state.def is the table). Keys:
+ *
+ *	sbx:run:<ID>	hash: the record (run_field.def)
+ *	sbx:runs	zset ID -> when the reaper must look at it, in ms:
+ *			expiresAt; while creating the end of the mark; while
+ *			destroying the next try of the teardown
+ *	sbx:ids		zset of the same IDs at score 0: id order, for pages
+ *	sbx:gone:<ID>	tombstone, lapses after 10 minutes
+ *	sbx:last-id	the newest ID, lapses after a day
+ *
+ * An index entry whose record is missing or no record heals: it is skipped and
+ * removed by whoever meets it.
  */
 #ifndef SBX_STORE_RUN_H
 #define SBX_STORE_RUN_H
@@ -17,14 +27,16 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define RUN_CREATING_MS 15000 /* a creating mark lives so long unrefreshed */
+/* A creating mark lives so long unrefreshed. Longer than the engine takes for a
+ * create or start under load: nothing can refresh the mark meanwhile. */
+#define RUN_CREATING_MS 60000
 
 struct run {
 	char id[ULID_SIZE]; /* upper case */
 	const char *image, *network, *state;
 	const char *container; /* engine id, "" before create */
 	const char *user;      /* the image's user, "" is root */
-	const char *labels; /* JSON object text of the caller's labels, or "" */
+	const char *labels;    /* JSON object text of the caller's, or "" */
 	int64_t created_ms, expires_ms, ttl_sec;
 	int64_t memory_mb, pids;
 	double cpus;
@@ -36,35 +48,43 @@ struct run {
 
 /*
  * A new record in state creating; fills run->id (monotonic ULID made on Redis'
- * clock), created_ms and expires_ms (created + ttl), and stores everything
- * else given. Not listed until started. The record lapses by itself
- * RUN_CREATING_MS after the last refresh when the creator dies.
+ * clock), created_ms and expires_ms (created + ttl), and stores image, network,
+ * container, user, labels, ttl and limits. Not listed until started. When the
+ * creator dies the record is due RUN_CREATING_MS after the last refresh.
+ * ERR_CONFLICT, with a sentence for the caller, where the memory of all runs
+ * that have not exited would pass max_memory_mb (0: no cap).
  */
-int run_create(struct redis *r, struct run *run, struct err *e);
+int run_create(
+    struct redis *r, struct run *run, int64_t max_memory_mb, struct err *e);
 
-/* Keep a creating record alive; its container id, once known (or NULL). */
+/* Keep a creating record alive; its container id, once known (or NULL).
+ * ERR_RUN_ABSENT where it is not creating any more. */
 int run_creating(
     struct redis *r, const char *id, const char *container, struct err *e);
 
 /* creating -> running: listed from here on. ERR_RUN_ABSENT where the record
- * lapsed or is being destroyed: the caller undoes what it made. */
+ * lapsed or is being destroyed: the caller undoes what it made. After
+ * ERR_STORE_AWAY the run may have started; a teardown is right either way. */
 int run_started(struct redis *r, const char *id, struct err *e);
 
 /* Adopt a container whose record is lost (reaper): the given record, state
- * running or exited, created_ms kept, expires_ms = min(created + 24 h, now +
- * ttl). No effect and *ret_adopted false where a record or a tombstone of the
- * id exists. */
+ * running or exited (then with how it ended), created_ms kept, expires_ms =
+ * min(created + 24 h, now + ttl), leaseGeneration now in ms. No effect and
+ * *ret_adopted false where a record or a tombstone of the id exists. */
 int run_adopt(
     struct redis *r, struct run *run, bool *ret_adopted, struct err *e);
 
 /* running -> exited. No effect in other states. */
 int run_exited(struct redis *r, const struct run *run, struct err *e);
 
-/* any -> destroying. ERR_RUN_ABSENT where there is no record. */
+/* any -> destroying. The caller then has the run to tear down: run_due leaves
+ * it alone for 15 s (doubling to 60 s with each try of the reaper that failed).
+ * Calling it again is no error. ERR_RUN_ABSENT where there is no record. */
 int run_destroying(struct redis *r, const char *id, struct err *e);
 
-/* The record goes; a tombstone `sbx:gone:<ID>` of 10 minutes keeps the reaper
- * from adopting what is being removed. Absent is success. */
+/* creating or destroying -> gone, else ERR_CONFLICT. The record goes; a
+ * tombstone keeps the reaper from adopting what is being removed. Absent is
+ * success, and leaves a tombstone too. */
 int run_forget(struct redis *r, const char *id, struct err *e);
 
 /* One record; strings live in a. ERR_RUN_ABSENT where none. State creating
@@ -79,27 +99,45 @@ struct run_page {
 };
 
 /* Up to limit listed runs with ids above cursor ("" from the start), in id
- * order, in one round trip. `label` as "k:v" filters, NULL does not. */
+ * order. `label` as "k:v" filters, NULL does not. One round trip, or with a
+ * label one for each 2,000 runs looked through. */
 int run_list(struct redis *r, const char *cursor, int64_t limit,
     const char *label, struct arena *a, struct run_page *ret_page,
     struct err *e);
 
+/* The same of every record, whatever its state. */
+int run_all(struct redis *r, const char *cursor, int64_t limit, struct arena *a,
+    struct run_page *ret_page, struct err *e);
+
 struct run_due {
-	char (*id)[ULID_SIZE]; /* in the arena */
+	struct {
+		char id[ULID_SIZE];
+		const char *was; /* its state before this */
+	} * run;
 	size_t count;
-	int64_t next_ms; /* until the next deadline, -1 where none is known */
+	int64_t next_ms; /* until more is due, -1 where nothing will be */
 	int64_t now_ms;	 /* Redis' clock */
 };
 
-/* Runs at or past their deadline and runs left in destroying: up to limit;
- * each is moved to destroying by the same script, so that a renewal and an
- * expiry have one outcome. */
+/* Up to limit runs at or past their deadline, creations that lapsed, and
+ * teardowns that were not finished: each is moved to destroying by the same
+ * script, so that a renewal and an expiry have one outcome, and is the caller's
+ * to tear down as after run_destroying. */
 int run_due(struct redis *r, int64_t limit, struct arena *a,
     struct run_due *ret_due, struct err *e);
 
-/* Every id with a record (any state), for reconciliation. */
-int run_all(
-    struct redis *r, struct arena *a, struct run_due *ret_ids, struct err *e);
+struct run_queue {
+	struct {
+		char id[ULID_SIZE];
+		int64_t due_ms; /* Redis' clock */
+	} * run;
+	size_t count;
+	int64_t now_ms;
+};
+
+/* Every id with a record and when it is due, soonest first. */
+int run_queue(struct redis *r, struct arena *a, struct run_queue *ret_queue,
+    struct err *e);
 
 /* Redis' wall clock. */
 int store_now(struct redis *r, int64_t *ret_ms, struct err *e);

@@ -1,0 +1,96 @@
+-- What every script begins with: keys, clock, and the one door to `state`.
+-- embed.sh puts this in front of each script, and the moves of run_state.def
+-- (a table `moves`) in front of this. One Redis, no cluster: keys are made
+-- here, not passed.
+
+-- sbx:runs is when each record must next be looked at: the end of a creating
+-- mark, the deadline of a run, the next try of a teardown. sbx:ids has the
+-- same members in id order, for pages.
+local queue, ids = 'sbx:runs', 'sbx:ids'
+
+local day = 86400000 -- most that a run lives
+local claim = 15000 -- what one try of a teardown has for itself
+local claim_most = 60000
+
+local function record(id)
+	return 'sbx:run:' .. id
+end
+
+local function tombstone(id)
+	return 'sbx:gone:' .. id
+end
+
+-- Numbers are doubles here: %d writes them in full, tostring would not.
+local function text(number)
+	return string.format('%d', number)
+end
+
+local function now()
+	local t = redis.call('TIME')
+
+	return t[1] * 1000 + math.floor(t[2] / 1000)
+end
+
+local function refuse(word, sentence)
+	return redis.error_reply(word .. ' ' .. sentence)
+end
+
+local function absent(id)
+	return refuse('RUN_ABSENT', 'There is no run ' .. id .. '.')
+end
+
+-- What is not a record of ours (another type, no state, an unknown one) counts
+-- as absent, so that one spoilt key does not spoil a sweep over all of them.
+local function state(id)
+	local value = redis.pcall('HGET', record(id), 'state')
+
+	return type(value) == 'string' and moves[value] and value or 'absent'
+end
+
+local function look_again(id, at)
+	redis.call('ZADD', queue, text(at), id)
+end
+
+-- Whoever tears a run down has it for a while; the more tries failed, the
+-- longer until the next.
+local function claim_until(id, time)
+	local failed = tonumber(redis.call('HGET', record(id),
+		'teardownTries')) or 0
+
+	return time + math.min(claim * 2 ^ failed, claim_most)
+end
+
+local function erase(id)
+	redis.call('DEL', record(id), 'sbx:inflight:' .. id)
+	redis.call('ZREM', queue, id)
+	redis.call('ZREM', ids, id)
+end
+
+-- The only writer of `state`: nil, or the refusal to return. `at` is when the
+-- record must next be looked at.
+local function move(id, to, at)
+	local from = state(id)
+
+	if not moves[from][to] then
+		if from == 'absent' then
+			return absent(id)
+		end
+		return refuse('CONFLICT', 'Run ' .. id .. ' is ' .. from ..
+			' and cannot become ' .. to .. '.')
+	end
+	if to == 'absent' then
+		erase(id)
+		return nil
+	end
+	redis.call('HSET', record(id), 'state', to)
+	redis.call('ZADD', ids, 0, id)
+	look_again(id, at)
+	return nil
+end
+
+-- How a container ended, from four arguments on.
+local function exited(id, first)
+	redis.call('HSET', record(id), 'exitCode', ARGV[first], 'exitedAt',
+		ARGV[first + 1], 'oomKilled', ARGV[first + 2], 'exitReason',
+		ARGV[first + 3])
+end

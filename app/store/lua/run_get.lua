@@ -1,0 +1,7 @@
+-- The named fields of one record.
+local id = ARGV[1]
+
+if redis.call('TYPE', record(id)).ok == 'none' then
+	return absent(id)
+end
+return redis.call('HMGET', record(id), unpack(ARGV, 2))
