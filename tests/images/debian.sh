@@ -21,7 +21,7 @@ if [ ! -e "$tar" ]; then
 	mkdir -p "$cache"
 	echo "making $tar" >&2
 	# Without documentation and package lists it is a third smaller.
-	mmdebstrap --variant=minbase --include="$packages" \
+	mmdebstrap --format=tar --variant=minbase --include="$packages" \
 		--dpkgopt='path-exclude=/usr/share/doc/*' \
 		--dpkgopt='path-exclude=/usr/share/man/*' \
 		--dpkgopt='path-exclude=/usr/share/locale/*' \
