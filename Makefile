@@ -8,6 +8,9 @@ CC     := $(if $(filter default undefined,$(origin CC)),gcc,$(CC))
 MUSL   ?= musl-gcc
 PREFIX ?= /usr/local
 SAN    ?=
+Q       = $(if $(V),,@)
+# `make V=1` shows whole commands.
+say     = $(if $(V),,@echo "  $(1) $@")
 
 PKGS    = fcgi jansson hiredis libcurl
 WARN    = -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wsign-conversion \
@@ -69,40 +72,48 @@ image:			## a busybox image for boxes that reach no registry
 # -- objects and programs -----------------------------------------------------
 $(BUILD)/obj/%.o: %.c
 	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
+	$(call say,CC  )
+	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
 
 $(BUILD)/init/%.o: %.c
 	@mkdir -p $(@D)
-	$(MUSL) $(INIT_CFLAGS) -MMD -MP -c -o $@ $<
+	$(call say,MUSL)
+	$(Q)$(MUSL) $(INIT_CFLAGS) -MMD -MP -c -o $@ $<
 
 $(BUILD)/lib.a: $(call obj,$(LIB_SRC))
 $(BUILD)/core.a: $(call obj,$(CORE_SRC))
 $(BUILD)/http.a: $(call obj,$(HTTP_SRC))
 $(BUILD)/%.a:
-	@rm -f $@
-	$(AR) rcs $@ $^
+	$(call say,AR  )
+	$(Q)rm -f $@ && $(AR) rcs $@ $^
 
 # Lua scripts become C strings; redis.c never sees a file.
 $(BUILD)/gen/lua.h: $(LUA) app/store/lua/embed.sh app/store/run_state.def
 	@mkdir -p $(@D)
-	app/store/lua/embed.sh $(LUA) >$@.new && mv $@.new $@
+	$(call say,GEN )
+	$(Q)app/store/lua/embed.sh $(LUA) >$@.new && mv $@.new $@
 $(call obj,$(wildcard app/store/*.c)): $(BUILD)/gen/lua.h
 
 ARCHIVES = $(BUILD)/http.a $(BUILD)/core.a $(BUILD)/lib.a
 
 $(BUILD)/sbx-app: $(call obj,app/main.c) $(ARCHIVES)
-	$(CC) $(LDFLAGS) -o $@ $^ $(LIBS)
+	$(call say,LD  )
+	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(LIBS)
 
 $(BUILD)/sbx-reaper: $(call obj,$(REAPER_SRC)) $(BUILD)/core.a $(BUILD)/lib.a
-	$(CC) $(LDFLAGS) -o $@ $^ -ljansson -lhiredis -lcurl
+	$(call say,LD  )
+	$(Q)$(CC) $(LDFLAGS) -o $@ $^ -ljansson -lhiredis -lcurl
 
 $(BUILD)/sbx-init: $(patsubst %.c,$(BUILD)/init/%.o,$(INIT_SRC) $(LIB_SRC))
-	$(MUSL) -static -Wl,--gc-sections -Wl,-z,relro,-z,now -s -o $@ $^
+	$(call say,LD  )
+	$(Q)$(MUSL) -static -Wl,--gc-sections -Wl,-z,relro,-z,now -s -o $@ $^
 
-# The script finds the nginx templates and the binaries beside itself.
-$(BUILD)/teploy-sandbox: app/teploy-sandbox $(wildcard nginx/*)
+# The script finds its parts, the nginx templates and the binaries beside it.
+SCRIPTS = app/serve.sh app/children.sh app/engine.sh
+$(BUILD)/teploy-sandbox: app/teploy-sandbox $(SCRIPTS) $(wildcard nginx/*)
 	@mkdir -p $(BUILD)/nginx
 	cp nginx/* $(BUILD)/nginx/
+	cp -p $(SCRIPTS) $(BUILD)/
 	install -m 0755 app/teploy-sandbox $@
 
 -include $(shell find $(BUILD)/obj $(BUILD)/init -name '*.d' 2>/dev/null)
@@ -135,22 +146,26 @@ clang:			## build everything with clang, warnings fatal
 TEST_LIBS = -lcmocka $(LIBS)
 $(BUILD)/tests/unit/%: $(BUILD)/obj/tests/unit/%.o $(ARCHIVES)
 	@mkdir -p $(@D)
-	$(CC) $(LDFLAGS) -o $@ $^ $(TEST_LIBS)
+	$(call say,LD  )
+	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(TEST_LIBS)
 
 $(BUILD)/tests/module/%: $(BUILD)/obj/tests/module/%.o \
     $(call obj,$(MODULE_SUPPORT)) $(ARCHIVES)
 	@mkdir -p $(@D)
-	$(CC) $(LDFLAGS) -o $@ $^ $(TEST_LIBS)
+	$(call say,LD  )
+	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(TEST_LIBS)
 
 $(BUILD)/tests/e2e/%: $(BUILD)/obj/tests/e2e/%.o $(call obj,$(E2E_SUPPORT)) \
     $(ARCHIVES)
 	@mkdir -p $(@D)
-	$(CC) $(LDFLAGS) -o $@ $^ $(TEST_LIBS)
+	$(call say,LD  )
+	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(TEST_LIBS)
 
 $(BUILD)/tests/bench/%: $(BUILD)/obj/tests/bench/%.o $(call obj,$(E2E_SUPPORT)) \
     $(ARCHIVES)
 	@mkdir -p $(@D)
-	$(CC) $(LDFLAGS) -o $@ $^ $(TEST_LIBS)
+	$(call say,LD  )
+	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(TEST_LIBS)
 
 # A fuzz target is LLVMFuzzerTestOneInput alone. Plain builds link it with a
 # main that replays tests/fuzz/corpus/<name>/ and mutations of it;
@@ -158,7 +173,8 @@ $(BUILD)/tests/bench/%: $(BUILD)/obj/tests/bench/%.o $(call obj,$(E2E_SUPPORT)) 
 $(BUILD)/tests/fuzz/%: $(BUILD)/obj/tests/fuzz/%.o \
     $(BUILD)/obj/tests/fuzz/replay.o $(ARCHIVES)
 	@mkdir -p $(@D)
-	$(CC) $(LDFLAGS) -o $@ $^ $(TEST_LIBS)
+	$(call say,LD  )
+	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(TEST_LIBS)
 
 FUZZ_SEC ?= 60
 fuzz:			## run each fuzz target with libFuzzer for FUZZ_SEC seconds
@@ -176,7 +192,7 @@ format:			## apply .clang-format
 # -- install ------------------------------------------------------------------
 install: all		## binaries and nginx templates under DESTDIR and PREFIX
 	install -d $(DESTDIR)$(PREFIX)/lib/teploy-sandbox/nginx $(DESTDIR)$(PREFIX)/bin
-	install -m 0755 $(PROGRAMS) $(DESTDIR)$(PREFIX)/lib/teploy-sandbox
+	install -m 0755 $(PROGRAMS) $(SCRIPTS) $(DESTDIR)$(PREFIX)/lib/teploy-sandbox
 	install -m 0644 nginx/* $(DESTDIR)$(PREFIX)/lib/teploy-sandbox/nginx
 	ln -sf ../lib/teploy-sandbox/teploy-sandbox $(DESTDIR)$(PREFIX)/bin/teploy-sandbox
 

@@ -1,0 +1,182 @@
+# shellcheck shell=bash disable=SC2154
+# `teploy-sandbox serve`: what it starts, in which order, and how it goes down.
+# Sourced by teploy-sandbox, which set here, run, front, logs, url and SBX_*.
+
+# What children.sh starts: fills its command[].
+# shellcheck disable=SC2034
+child_command() {
+	case $1 in
+	redis)
+		# No port, no snapshot beside the append-only file, nothing evicted:
+		# what is decided stays decided.
+		command=(--reuid "$redis_user" --regid "$redis_user" --clear-groups redis-server
+			--port 0 --unixsocket "$run/redis/redis.sock" --unixsocketperm 700
+			--dir "$SBX_STATE_DIR/redis" --appendonly yes --save ""
+			--maxmemory-policy noeviction --daemonize no)
+		;;
+	reaper) command=("$here/sbx-reaper") ;;
+	app) command=("$here/sbx-app" --processes "$SBX_WORKERS") ;;
+	nginx) command=(nginx -e stderr -c "$front/nginx.conf") ;;
+	esac
+}
+
+private_redis() {
+	[[ $SBX_REDIS_URL == "unix://$run/redis.sock" ]]
+}
+
+# One serve per RUN_DIR: a lock that goes with the process, however it ends.
+take_lock() {
+	local holder=
+	install -d -m 0711 "$run" || die "cannot make $run"
+	exec 9<>"$run/serve.lock" || die "cannot open $run/serve.lock"
+	if ! flock -n 9; then
+		read -r holder <"$run/serve.lock"
+		die "another teploy-sandbox serve (pid ${holder:-unknown}) runs on $run: stop it, or set SBX_RUN_DIR, SBX_STATE_DIR and SBX_ADDR to others"
+	fi
+	echo $$ >"$run/serve.lock"
+}
+
+# User $1 must be able to enter directory $2, whatever its parents' modes are.
+check_reach() {
+	setpriv --reuid "$1" --regid "$2" --clear-groups test -x "$3" ||
+		die "the user $1 cannot enter $3: give its parents the mode 0711 or 0755"
+}
+
+make_directories() {
+	redis_user=redis
+	getent passwd redis >/dev/null || redis_user=root # not Debian's package
+	install -d -m 0711 "$SBX_STATE_DIR" "$front" || exit 1
+	install -d -m 0750 "$logs" || exit 1
+	install -d -m 0700 "$run/runs" || exit 1
+	check_reach www-data "$SBX_SOCKET_GROUP" "$front"
+	rm -f "$run/control.sock" "$run/stream.sock" "$run/redis.sock"
+	private_redis || return 0
+	# Redis makes its socket itself, so its directory is its own.
+	install -d -m 0700 -o "$redis_user" -g "$redis_user" "$run/redis" "$SBX_STATE_DIR/redis" || exit 1
+	check_reach "$redis_user" "$redis_user" "$SBX_STATE_DIR/redis"
+	check_reach "$redis_user" "$redis_user" "$run/redis"
+	rm -f "$run/redis/redis.sock"
+	ln -s redis/redis.sock "$run/redis.sock"
+}
+
+check_port_free() {
+	local host=${url#http://}
+	local port=${host##*:}
+	host=${host%:*}
+	host=${host//[][]/}
+	if (exec 8<>"/dev/tcp/$host/$port") 2>/dev/null; then
+		die "something already listens on $SBX_ADDR: stop it, or choose another with --addr"
+	fi
+}
+
+# Start child $1 and wait until command $3... succeeds, at most $2 seconds.
+start_and_await() {
+	local name=$1 deadline=$((SECONDS + $2))
+	shift 2
+	child_start "$name"
+	until "$@"; do
+		if ! child_alive "$name" || ((SECONDS >= deadline)); then
+			tail -n 5 "$logs/$name.log" >&2
+			take_down
+			die "$name did not start; its log is $logs/$name.log"
+		fi
+		pause 0.05
+	done
+}
+
+redis_answers() {
+	[[ $(redis-cli -s "$run/redis.sock" ping 2>/dev/null) == PONG ]]
+}
+
+workers_listen() {
+	[[ -S $run/control.sock && -S $run/stream.sock ]]
+}
+
+api_answers() {
+	[[ $(status_of /health) == 200 ]]
+}
+
+start_everything() {
+	say "version $(version) on $SBX_SERVER"
+	# Detached, a new engine must not keep the lock (9).
+	"$here/engine.sh" ensure "$SBX_DOCKER_SOCKET" 9>&- || exit 1
+	say "Docker     answers on $SBX_DOCKER_SOCKET"
+	if private_redis; then
+		start_and_await redis 120 redis_answers
+		say "Redis      of its own, data in $SBX_STATE_DIR/redis"
+	else
+		say "Redis      as SBX_REDIS_URL says"
+	fi
+	start_and_await app 30 workers_listen
+	say "workers    $SBX_WORKERS for streams ($SBX_STREAM_THREADS threads each), $SBX_WORKERS for short calls ($SBX_CONTROL_THREADS)"
+	start_and_await reaper 1 true
+	say "reaper     sweeps every $SBX_REAP_INTERVAL s"
+	start_and_await nginx 15 api_answers
+	say "nginx      serves $url"
+}
+
+show_use() {
+	say "token      in $SBX_TOKEN_FILE${minted:+, made just now}"
+	say "logs       in $logs"
+	[[ $(status_of /health/ready) == 200 ]] ||
+		say "not ready yet: $(api "$url/health/ready")"
+	cat <<-EOF
+
+		Try it:
+		  curl -H "Authorization: Bearer \$(head -n1 $SBX_TOKEN_FILE)" $url/v1/runs -d '{"image":"debian:12"}'
+		Ctrl-C stops all of this; runs stay until their time is up.
+
+	EOF
+}
+
+# Destroy every run, through the API, which alone knows how. A run that is
+# being made is not listed yet: hence more than one try.
+destroy_all_runs() {
+	local token ids tries=3
+	token=$(tokens | head -n 1)
+	while ((tries-- > 0)); do
+		ids=$(api_as "$token" "$url/v1/runs" | grep -oE '"id":"[0-9A-Z]{26}"' | cut -d'"' -f4 | paste -sd,)
+		[[ -n $ids ]] || return 0
+		say "destroying the runs $ids"
+		api_as "$token" -X DELETE -Z --parallel-max 8 "$url/v1/runs/{$ids}" >/dev/null
+	done
+	say "some runs could not be destroyed: see $logs/app.log"
+}
+
+# Nothing new comes in, then what is in flight ends, then what it stood on.
+take_down() {
+	trap 'hurry=1' INT TERM HUP
+	say "stopping: requests in flight have $SBX_DRAIN_SEC s (again: stop at once)"
+	((!destroy_runs)) || ! api_answers || destroy_all_runs
+	child_signal nginx QUIT
+	child_signal app TERM
+	child_signal reaper TERM
+	child_await_end app $((SBX_DRAIN_SEC + 8))
+	child_signal nginx TERM
+	child_await_end nginx 5
+	child_await_end reaper 10
+	child_signal redis TERM
+	child_await_end redis 20
+	: >"$children_file"
+	rm -f "$run/control.sock" "$run/stream.sock" "$run/redis.sock"
+	say "stopped"
+}
+
+serve() {
+	local minted=
+	[[ $EUID -eq 0 ]] || die "serve needs root: it starts containers, and programs under users of their own"
+	ulimit -n 1048576 2>/dev/null || ulimit -n "$(ulimit -Hn)"
+	take_lock
+	children_end_leftovers
+	[[ -e $SBX_TOKEN_FILE ]] || { mint_token_file && minted=1; }
+	check_token_file
+	make_directories
+	logs_rotate
+	check_port_free
+	render "$front"
+	nginx_test "$front" || die "nginx refuses its configuration in $front"
+	trap 'take_down; exit 0' INT TERM HUP
+	start_everything
+	show_use
+	children_watch
+}
