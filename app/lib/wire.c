@@ -72,6 +72,12 @@ wire_head(char to[WIRE_HEAD], enum wire_type type, size_t size)
 	to[4] = (char)type;
 }
 
+size_t
+wire_payload_size(const char head[WIRE_HEAD])
+{
+	return get32(head);
+}
+
 /* Fill in the head of the frame that began at `start`, or take it back. */
 static void
 finish(struct buf *out, size_t start, enum wire_type type)

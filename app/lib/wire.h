@@ -75,8 +75,10 @@ struct wire_exit {
 	bool not_found; /* could not be executed: code 126 or 127 */
 };
 
-/* The head of a frame whose payload the caller puts behind it. */
+/* The head of a frame whose payload the caller puts behind it, and the payload
+ * size that a head tells (unchecked). */
 void wire_head(char to[WIRE_HEAD], enum wire_type type, size_t size);
+size_t wire_payload_size(const char head[WIRE_HEAD]);
 
 /* Append frames to out. One that is over its limit sets out->over and is left
  * out whole. */

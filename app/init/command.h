@@ -1,0 +1,24 @@
+/*
+ * Turning a request into an execve(2): the shell, PATH, the environment.
+ */
+#ifndef SBX_INIT_COMMAND_H
+#define SBX_INIT_COMMAND_H
+
+#include "lib/passwd.h"
+#include "lib/wire.h"
+
+/*
+ * The environment of the command: ours (the image's, as Docker's exec gives
+ * it) with the request's over it, and a HOME that is the user's. root_home is
+ * uid 0's. Freed with free(); strings are borrowed.
+ */
+const char **command_env(const struct wire_exec *x,
+    const struct passwd_user *user, const char *root_home);
+
+/* Become the command. Returns only where that failed: errno is set. */
+void command_exec(const struct wire_exec *x, const char *const *env);
+
+/* Say on standard error, for the caller, why command_exec failed. */
+void command_explain(const struct wire_exec *x, int error);
+
+#endif

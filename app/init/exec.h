@@ -1,0 +1,16 @@
+/*
+ * The supervisor of one command.
+ *
+ * Speaks lib/wire on standard input and output: reads one WIRE_EXEC, runs it
+ * as a user of the image, sends its output, and ends it and everything below
+ * it at its deadline, on WIRE_KILL, or when the host goes away. It stays while
+ * the command's background children live, and leaves those alone.
+ */
+#ifndef SBX_INIT_EXEC_H
+#define SBX_INIT_EXEC_H
+
+/* Returns the exit status of the supervisor, which says nothing of the
+ * command's. */
+int exec_run(void);
+
+#endif

@@ -1,0 +1,113 @@
+/* PID 1 of a run. */
+#include "init/pid1.h"
+#include "init/user.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define WORK "/work"
+#define NAME_SIZE 16 /* TASK_COMM_LEN */
+
+/* Give /work to the user: it alone, not what an image has in it. */
+static int
+make_work(const struct passwd_user *u)
+{
+	struct stat st;
+
+	if (mkdir(WORK, 0755) != 0 && errno != EEXIST)
+		return -1;
+	if (stat(WORK, &st) != 0)
+		return -1;
+	if (!S_ISDIR(st.st_mode)) {
+		errno = ENOTDIR;
+		return -1;
+	}
+	/* Where an image made it a link, the target has its owner. */
+	if (lstat(WORK, &st) != 0 || !S_ISDIR(st.st_mode) || u->uid == 0)
+		return 0;
+	if (st.st_uid != u->uid && lchown(WORK, u->uid, u->gid) != 0)
+		return -1;
+	if ((st.st_mode & S_IRWXU) != S_IRWXU)
+		return chmod(WORK, (st.st_mode & 07777) | S_IRWXU);
+	return 0;
+}
+
+static int
+reap_until_told(void)
+{
+	sigset_t all;
+	siginfo_t si;
+
+	(void)sigfillset(&all);
+	for (;;) {
+		int sig = sigwaitinfo(&all, &si);
+
+		while (waitpid(-1, NULL, WNOHANG) > 0)
+			continue;
+		/* A sender that this pid namespace cannot name has pid 0: it
+		 * is outside. Root in the run sends what it likes, in vain.
+		 * The kernel kills everything in the run when PID 1 ends. */
+		if (sig == SIGTERM && si.si_pid == 0)
+			return 0;
+	}
+}
+
+int
+pid1_run(const char *user)
+{
+	struct passwd_user u = {.uid = 0};
+	struct err e = ERR_INIT;
+	sigset_t all;
+
+	(void)sigfillset(&all);
+	(void)sigprocmask(SIG_SETMASK, &all, NULL);
+	/* No ptrace, no /proc/1/mem, no /proc/1/fd for root of the run. */
+	(void)prctl(PR_SET_DUMPABLE, 0);
+	(void)umask(022);
+	(void)!chdir("/");
+	/* The run is of use all the same: an exec may name another user. */
+	if (user_find(user, &u, NULL, &e) != 0)
+		(void)fprintf(stderr, "sbx-init: %s\n", e.text);
+	if (make_work(&u) != 0) {
+		(void)fprintf(stderr, "sbx-init: cannot make %s: %s\n", WORK,
+		    strerror(errno));
+		return 1;
+	}
+	(void)prctl(PR_SET_NAME, PID1_NAME);
+	return reap_until_told();
+}
+
+static void
+read_name(const char *path, char to[NAME_SIZE + 1])
+{
+	to[0] = '\0';
+	FILE *f = fopen(path, "re");
+	if (f == NULL)
+		return;
+	size_t n = fread(to, 1, NAME_SIZE, f);
+	(void)fclose(f);
+	to[n] = '\0';
+	to[strcspn(to, "\n")] = '\0';
+}
+
+void
+pid1_wait_ready(int timeout_ms)
+{
+	char ours[NAME_SIZE + 1] = "", its[NAME_SIZE + 1];
+
+	/* Both are named after the file until PID 1 gives itself another. */
+	(void)prctl(PR_GET_NAME, ours);
+	for (int waited = 0; waited < timeout_ms; waited += 5) {
+		read_name("/proc/1/comm", its);
+		if (strcmp(ours, its) != 0)
+			return;
+		(void)poll(NULL, 0, 5);
+	}
+}

@@ -1,0 +1,20 @@
+/*
+ * PID 1 of a run: makes /work for the image's user, reaps, and waits.
+ *
+ * It never runs what the image's ENTRYPOINT or CMD says. SIGTERM from outside
+ * the run (docker stop) ends it, and with it everything in the run; from
+ * inside nothing does.
+ */
+#ifndef SBX_INIT_PID1_H
+#define SBX_INIT_PID1_H
+
+/* The run's processes find PID 1 under this name once /work is ready. */
+#define PID1_NAME "sbx-run"
+
+/* user is the image's USER, "" for root. Returns the exit status. */
+int pid1_run(const char *user);
+
+/* Wait (at most timeout_ms) while PID 1 is this program and not ready yet. */
+void pid1_wait_ready(int timeout_ms);
+
+#endif

@@ -1,0 +1,136 @@
+/* Finding and signalling everything below this process. */
+#include "init/tree.h"
+#include "lib/mem.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define TREE_MAX 8192 /* at a time; the rest in a later call */
+#define PASSES 64     /* a bomb that is not stopped never ends */
+
+struct tree {
+	size_t count;
+	pid_t pid[TREE_MAX]; /* ascending */
+};
+
+/* Where pid is, or where it would go. */
+static size_t
+place(const struct tree *t, pid_t pid)
+{
+	size_t low = 0, high = t->count;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+
+		if (t->pid[mid] < pid)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low;
+}
+
+static bool
+has(const struct tree *t, pid_t pid)
+{
+	size_t at = place(t, pid);
+
+	return at < t->count && t->pid[at] == pid;
+}
+
+static void
+add(struct tree *t, pid_t pid)
+{
+	size_t at = place(t, pid);
+
+	memmove(
+	    t->pid + at + 1, t->pid + at, (t->count - at) * sizeof(t->pid[0]));
+	t->pid[at] = pid;
+	t->count++;
+}
+
+/* The parent of a live process, or -1. */
+static pid_t
+parent_of(int proc, const char *name)
+{
+	char path[32], stat[512];
+
+	(void)snprintf(path, sizeof(path), "%.15s/stat", name);
+	int fd = openat(proc, path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -1;
+	ssize_t n = read(fd, stat, sizeof(stat) - 1);
+	(void)close(fd);
+	if (n <= 0)
+		return -1;
+	stat[n] = '\0';
+	/* "pid (comm) state ppid": comm may hold anything, also ") R 1". */
+	const char *paren = strrchr(stat, ')');
+	if (paren == NULL || strlen(paren) < 5 || paren[2] == 'Z')
+		return -1;
+	return (pid_t)strtol(paren + 4, NULL, 10);
+}
+
+/* Add, and signal, what is below us and not in t yet. Returns how many. */
+static size_t
+pass(struct tree *t, DIR *proc, int sig)
+{
+	const pid_t self = getpid();
+	size_t before = t->count;
+	struct dirent *entry;
+
+	rewinddir(proc);
+	/* In order of pids, so mostly parents first: a second pass finds the
+	 * others, and then that there are none. */
+	while (t->count < TREE_MAX && (entry = readdir(proc)) != NULL) {
+		pid_t pid = (pid_t)strtol(entry->d_name, NULL, 10);
+
+		if (pid <= 0 || has(t, pid))
+			continue;
+		pid_t parent = parent_of(dirfd(proc), entry->d_name);
+		if (parent != self && !has(t, parent))
+			continue;
+		add(t, pid);
+		(void)kill(pid, sig);
+	}
+	return t->count - before;
+}
+
+static struct tree *
+signalled(int sig)
+{
+	struct tree *t = mem_alloc(sizeof(*t));
+	DIR *proc = opendir("/proc");
+
+	t->count = 0;
+	if (proc == NULL)
+		return t;
+	/* A stopped process forks no more, so this comes to an end. */
+	for (int i = 0; i < PASSES && pass(t, proc, sig) > 0; i++)
+		continue;
+	(void)closedir(proc);
+	return t;
+}
+
+void
+tree_signal(int sig)
+{
+	free(signalled(sig));
+}
+
+void
+tree_kill(void)
+{
+	struct tree *t = signalled(SIGSTOP);
+
+	for (size_t i = 0; i < t->count; i++)
+		(void)kill(t->pid[i], SIGKILL);
+	free(t);
+}
