@@ -349,32 +349,6 @@ run_due(struct redis *r, int64_t limit, struct arena *a,
 }
 
 int
-run_queue(struct redis *r, struct arena *a, struct run_queue *ret_queue,
-    struct err *e)
-{
-	struct script_call c;
-	struct run_queue queue = {0};
-
-	script_begin(&c, SCRIPT_run_queue);
-	struct redisReply *reply = script_run(r, &c, e);
-	if (reply == NULL)
-		return -1;
-	queue.now_ms = reply_int(reply_at(reply, 0));
-	queue.run = arena_alloc(a, reply_count(reply) * sizeof(*queue.run));
-	for (size_t i = 1; i + 1 < reply_count(reply); i += 2) {
-		const char *id = reply_text(reply_at(reply, i));
-
-		if (id == NULL || !ulid_parse(id, queue.run[queue.count].id))
-			continue;
-		queue.run[queue.count++].due_ms =
-		    reply_int(reply_at(reply, i + 1));
-	}
-	redis_reply_free(reply);
-	*ret_queue = queue;
-	return 0;
-}
-
-int
 store_now(struct redis *r, int64_t *ret_ms, struct err *e)
 {
 	const char *argv[] = {"TIME"};
@@ -385,5 +359,31 @@ store_now(struct redis *r, int64_t *ret_ms, struct err *e)
 	*ret_ms = reply_int(reply_at(reply, 0)) * 1000 +
 		  reply_int(reply_at(reply, 1)) / 1000;
 	redis_reply_free(reply);
+	return 0;
+}
+
+int
+run_queue(struct redis *r, struct arena *a, struct run_queue *ret_queue,
+    struct err *e)
+{
+	const char *argv[] = {"ZRANGE", "sbx:runs", "0", "-1", "WITHSCORES"};
+	struct run_queue queue = {0};
+
+	if (store_now(r, &queue.now_ms, e) != 0)
+		return -1;
+	struct redisReply *reply = redis_command(r, 5, argv, NULL, e);
+	if (reply == NULL)
+		return -1;
+	queue.run = arena_alloc(a, reply_count(reply) * sizeof(*queue.run));
+	for (size_t i = 0; i + 1 < reply_count(reply); i += 2) {
+		const char *id = reply_text(reply_at(reply, i));
+
+		if (id == NULL || !ulid_parse(id, queue.run[queue.count].id))
+			continue;
+		queue.run[queue.count++].due_ms =
+		    reply_int(reply_at(reply, i + 1));
+	}
+	redis_reply_free(reply);
+	*ret_queue = queue;
 	return 0;
 }

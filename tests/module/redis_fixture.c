@@ -23,8 +23,8 @@ exec_server(const struct redis_fixture *f)
 	char socket[96], port[8];
 	const char *argv[32] = {"redis-server", "--unixsocket", socket, "--dir",
 	    f->dir, "--port", port, "--bind", "127.0.0.1", "--appendonly",
-	    "yes", "--appendfsync", "always", "--save", ""};
-	size_t argc = 15;
+	    "yes", "--save", ""};
+	size_t argc = 13;
 	char *unconst[32];
 
 	(void)snprintf(socket, sizeof(socket), "%s/redis.sock", f->dir);

@@ -1,6 +1,7 @@
 /*
  * A private redis-server on a unix socket in a directory of its own. It dies
- * with the test. Its data survive a restart (appendonly, every write synced).
+ * with the test. Its data survive a SIGKILL (appendonly: a write reaches the
+ * kernel before its reply is sent).
  */
 #ifndef SBX_TESTS_MODULE_REDIS_FIXTURE_H
 #define SBX_TESTS_MODULE_REDIS_FIXTURE_H
