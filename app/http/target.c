@@ -10,6 +10,9 @@ target_parse(struct exchange *x, struct err *e)
 {
 	size_t size = strcspn(x->target, "?");
 
+	if (*x->target != '/')
+		return err_set(
+		    e, ERR_PATH, "The request target must start with '/'.");
 	x->query = x->target[size] == '?' ? x->target + size + 1 : "";
 	x->path = arena_alloc(x->arena, size + 1);
 	if (path_decode(x->target, size, x->path, e) != 0)
