@@ -16,20 +16,30 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#define GUEST_PROGRAM "/.sbx/init" /* where a run has sbx-init */
+
 struct guest;
 
 /*
  * Start a command in that container and wait (at most 30 s, or until *gone
  * says true; may be NULL) until it runs. stdin_text (NULL: none) is fed and
- * then ended, unless x->open_stdin is false. Failures: ERR_INPUT (cwd, user,
- * with a sentence for the caller), ERR_RUN_NOT_RUNNING (the container has
- * ended or is paused), ERR_ENGINE*, ERR_GUEST, ERR_GONE_AWAY.
+ * then ended, unless x->open_stdin is false; it stays the caller's and must
+ * outlive the guest, x need not. Failures: ERR_INPUT (cwd, user, with a
+ * sentence for the caller), ERR_CONFLICT (the run is at its pids limit),
+ * ERR_RUN_NOT_RUNNING (the container has ended or is paused), ERR_ENGINE*,
+ * ERR_GUEST, ERR_GONE_AWAY.
  */
 struct guest *guest_exec(struct engine *en, const char *container,
     const struct wire_exec *x, const char *stdin_text, size_t stdin_size,
     bool (*gone)(void *arg), void *arg, struct err *e);
 
-/* Close: a command that still runs is killed by the guest within 3 s, unless
+/* The same over a connected descriptor that carries Docker's multiplexed
+ * stream (docker/demux.h), and which now belongs to the guest. */
+struct guest *guest_attach(int fd, const struct wire_exec *x,
+    const char *stdin_text, size_t stdin_size, bool (*gone)(void *arg),
+    void *arg, struct err *e);
+
+/* Close: a command that still runs is killed by the guest within 2 s, unless
  * its exit was already reported. Takes NULL. */
 void guest_free(struct guest *g);
 
@@ -51,7 +61,10 @@ struct guest_event {
 /*
  * The next event. Returns GUEST_NOTHING when other_fd (-1: none) became
  * readable or hung up, or after timeout_ms. Keeps feeding stdin meanwhile.
- * Output that was already received is handed out before a new wait.
+ * Output that was already received is handed out before a new wait. A guest
+ * that does not report the end of a command 3 s after its deadline is not
+ * waited for: the exit is then this side's word, and the connection closed. -1
+ * with ERR_GUEST where what came makes no sense: free the guest.
  */
 int guest_next(struct guest *g, int other_fd, int timeout_ms,
     struct guest_event *ret_event, struct err *e);
@@ -59,8 +72,8 @@ int guest_next(struct guest *g, int other_fd, int timeout_ms,
 /* True where an event can be had without waiting: do not flush yet. */
 bool guest_pending(const struct guest *g);
 
-/* End the command now: TERM to its tree, KILL 2 s later; the exit event
- * follows within 3 s. */
+/* End the command now: TERM to its tree, KILL 1.5 s later; the exit event (or
+ * GUEST_LOST) follows within 3 s. */
 int guest_kill(struct guest *g, struct err *e);
 
 #endif

@@ -33,7 +33,7 @@
 #define READY_MS 5000	  /* for PID 1 to make /work */
 #define GRACE_MS 100	  /* for bytes of what outlives the command */
 #define TERM_MS 2000	  /* from TERM to KILL */
-#define TERM_GONE_MS 1500 /* the same where the host is gone */
+#define TERM_KILL_MS 1500 /* the same on WIRE_KILL, or where the host left */
 #define LAST_MS 2800	  /* from TERM to the exit frame, whatever happens */
 #define KILL_AGAIN_MS 5	  /* between two rounds of killing */
 #define NEVER INT64_MAX
@@ -177,7 +177,7 @@ on_host(struct exec *s)
 {
 	host_receive(&s->host);
 	if (s->host.kill)
-		end(s, TERM_MS);
+		end(s, TERM_KILL_MS);
 }
 
 static struct wire_exit
@@ -309,7 +309,7 @@ step(struct exec *s)
 	output_flush(&s->out);
 	if ((s->host.gone || s->out.broken) &&
 	    !(s->concluded && output_empty(&s->out)))
-		end(s, TERM_GONE_MS);
+		end(s, TERM_KILL_MS);
 }
 
 static bool

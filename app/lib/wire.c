@@ -1,7 +1,6 @@
 /* The codec of the frames between the host and a run's init. */
 #include "lib/wire.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #define EXEC_HEAD 14 /* version, flags, timeout, two counts */
@@ -326,12 +325,13 @@ wire_get_room(
 
 int
 wire_get_fail(const char *payload, size_t size, enum wire_fail *ret_why,
-    char *text, size_t text_size, struct err *e)
+    const char **ret_text, size_t *ret_size, struct err *e)
 {
 	if (size < 1 || payload[0] < WIRE_FAIL_INTERNAL ||
 	    payload[0] > WIRE_FAIL_LIMIT)
 		return err_set(e, ERR_GUEST, "malformed fail frame");
 	*ret_why = (enum wire_fail)payload[0];
-	(void)snprintf(text, text_size, "%.*s", (int)(size - 1), payload + 1);
+	*ret_text = payload + 1;
+	*ret_size = size - 1;
 	return 0;
 }

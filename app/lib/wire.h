@@ -30,7 +30,7 @@ enum wire_type {
 	WIRE_EXEC = 1,	/* struct wire_exec, encoded */
 	WIRE_STDIN,	/* bytes for the command's standard input */
 	WIRE_STDIN_END, /* close it after what was sent */
-	WIRE_KILL,	/* end the operation now: TERM, then KILL */
+	WIRE_KILL,	/* end the operation now: TERM, KILL 1.5 s later */
 	/* guest to host */
 	WIRE_STARTED = 64, /* the command runs: nothing can be refused now */
 	WIRE_STDOUT,
@@ -105,7 +105,8 @@ int wire_get_exit(
     const char *payload, size_t size, struct wire_exit *ret_x, struct err *e);
 int wire_get_room(
     const char *payload, size_t size, uint32_t *ret_bytes, struct err *e);
+/* text points into payload, without a NUL. */
 int wire_get_fail(const char *payload, size_t size, enum wire_fail *ret_why,
-    char *text, size_t text_size, struct err *e);
+    const char **ret_text, size_t *ret_size, struct err *e);
 
 #endif

@@ -1,0 +1,66 @@
+/* Why a command did not start. */
+#include "guest/refusal.h"
+#include "lib/buf.h"
+#include "lib/utf8.h"
+
+#include <string.h>
+
+#define TEXT_MAX 450
+
+/* Valid UTF-8 on one line, without control characters. */
+static void
+clean(struct buf *to, const char *text, size_t size)
+{
+	struct utf8 state = UTF8_INIT;
+
+	utf8_feed(&state, text, size < TEXT_MAX / 3 ? size : TEXT_MAX / 3, to);
+	utf8_end(&state, to);
+	for (size_t i = 0; i < to->size; i++)
+		if ((unsigned char)to->data[i] < ' ' || to->data[i] == 0x7f)
+			to->data[i] = ' ';
+	while (to->size > 0 && to->data[to->size - 1] == ' ')
+		to->data[--to->size] = '\0';
+}
+
+int
+refusal_of_guest(
+    enum wire_fail why, const char *text, size_t size, struct err *e)
+{
+	enum err_kind kind = ERR_GUEST;
+	BUF_AUTO said = BUF_INIT(TEXT_MAX);
+
+	if (why == WIRE_FAIL_CWD || why == WIRE_FAIL_USER)
+		kind = ERR_INPUT;
+	else if (why == WIRE_FAIL_LIMIT)
+		kind = ERR_CONFLICT;
+	clean(&said, text, size);
+	return err_set(e, kind, "%s", said.data);
+}
+
+int
+refusal_of_engine(const char *text, size_t size, struct err *e)
+{
+	/* Words of runc and of Docker 20.10 to 28, whose texts carry no code.
+	 */
+	static const struct {
+		const char *words;
+		enum err_kind kind;
+		const char *text;
+	} known[] = {
+	    {"is not running", ERR_RUN_NOT_RUNNING, "the run has ended"},
+	    {"stopped", ERR_RUN_NOT_RUNNING, "the run has ended"},
+	    {"paused", ERR_RUN_NOT_RUNNING, "the run is paused"},
+	    {"temporarily unavailable", ERR_CONFLICT,
+		"the run is at its limit of processes (limits.pids)"},
+	};
+	BUF_AUTO said = BUF_INIT(TEXT_MAX);
+
+	clean(&said, text, size);
+	if (said.size == 0)
+		return err_set(e, ERR_GUEST,
+		    "the run's init vanished before the command ran");
+	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+		if (strstr(said.data, known[i].words) != NULL)
+			return err_set(e, known[i].kind, "%s", known[i].text);
+	return err_set(e, ERR_ENGINE, "Docker cannot exec: %s", said.data);
+}
