@@ -1,0 +1,256 @@
+/* What a stack leaves behind. */
+#include "left.h"
+#include "../check.h"
+#include "lib/clock.h"
+#include "lib/fd.h"
+#include "lib/str.h"
+#include "outside.h"
+#include "proc.h"
+#include "stack.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define SETTLE_MS 5000 /* for what ends or is removed a moment later */
+
+extern char **environ;
+
+/* Objects of Docker that carry the instance's label; list is the member of the
+ * answer that holds them, NULL where it is the answer. */
+static size_t
+labelled(const char *path, const char *list, struct buf *names)
+{
+	char url[256];
+
+	(void)snprintf(url, sizeof(url),
+	    "%s?all=1&filters=%%7B%%22label%%22%%3A%%5B%%22"
+	    "teploy.sandbox.instance%%3D%s%%22%%5D%%7D",
+	    path, stack.instance);
+	REPLY_AUTO r = docker_do("GET", url, NULL);
+	json_t *all = list != NULL ? json_object_get(r.json, list) : r.json;
+	json_t *one;
+	size_t i;
+
+	json_array_foreach(all, i, one)
+	{
+		const json_t *id = json_object_get(one, "Id");
+
+		if (id == NULL)
+			id = json_object_get(one, "Name");
+		buf_addf(names, "%s ", json_string_value(id));
+	}
+	return json_array_size(all);
+}
+
+/* Up to SETTLE_MS for the objects of one sort to be gone. */
+static void
+check_docker(const char *path, const char *list, struct buf *faults)
+{
+	int64_t deadline = clock_mono_ms() + SETTLE_MS;
+	BUF_AUTO names = BUF_INIT(65536);
+
+	while (labelled(path, list, &names) > 0) {
+		if (clock_mono_ms() > deadline) {
+			buf_addf(faults, "left in %s: %s\n", path, names.data);
+			return;
+		}
+		buf_reset(&names);
+		(void)poll(NULL, 0, 50);
+	}
+}
+
+static void
+check_run_dirs(struct buf *faults)
+{
+	char path[128];
+
+	(void)snprintf(path, sizeof(path), "%s/runs", stack.run_dir);
+	DIR *d = opendir(path);
+	if (d == NULL) {
+		buf_addf(faults, "there is no %s\n", path);
+		return;
+	}
+	for (struct dirent *at; (at = readdir(d)) != NULL;)
+		if (*at->d_name != '.')
+			buf_addf(faults, "left: %s/%s\n", path, at->d_name);
+	closedir(d);
+}
+
+/* Every key that outlives the runs has an expiry. */
+static void
+check_redis(struct buf *faults)
+{
+	redisReply *keys = redis_do("KEYS *");
+
+	for (size_t i = 0; i < keys->elements; i++) {
+		redisReply *ttl = redis_do("PTTL %s", keys->element[i]->str);
+
+		if (ttl->integer == -1)
+			buf_addf(faults, "left in Redis, for ever: %s\n",
+			    keys->element[i]->str);
+		freeReplyObject(ttl);
+	}
+	freeReplyObject(keys);
+}
+
+/* Processes of the stack in that state ('Z'), or alive where 0. */
+static size_t
+descendants(char state, struct buf *names)
+{
+	static struct proc all[PROC_MOST];
+	size_t count = proc_all(all), found = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		const struct proc *p = &all[i];
+
+		if (p->pid == getpid() || p->parent == 0 ||
+		    (state == 'Z') != (p->state == 'Z') ||
+		    (state == 'Z' && p->parent == getpid()) ||
+		    !proc_descends(all, count, p->pid, getpid()))
+			continue;
+		found++;
+		buf_addf(
+		    names, "%s (pid %d, %c) ", p->name, (int)p->pid, p->state);
+	}
+	return found;
+}
+
+/* Processes that name our directories, descendants or not. */
+static size_t
+namesakes(struct buf *names)
+{
+	static struct proc all[PROC_MOST];
+	size_t count = proc_all(all), found = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		const struct proc *p = &all[i];
+
+		if (p->pid == getpid() || p->state == 'Z' ||
+		    (!proc_has(p->pid, "cmdline", stack.run_dir) &&
+			!proc_has(p->pid, "environ", stack.run_dir)))
+			continue;
+		found++;
+		buf_addf(names, "%s (pid %d) ", p->name, (int)p->pid);
+	}
+	return found;
+}
+
+static void
+check_zombies(struct buf *faults)
+{
+	int64_t deadline = clock_mono_ms() + SETTLE_MS;
+	BUF_AUTO names = BUF_INIT(65536);
+
+	while (descendants('Z', &names) > 0) {
+		if (clock_mono_ms() > deadline) {
+			buf_addf(faults, "zombies: %s\n", names.data);
+			return;
+		}
+		buf_reset(&names);
+		(void)poll(NULL, 0, 50);
+	}
+}
+
+void
+left_before_stop(struct buf *faults)
+{
+	check_docker("/containers/json", NULL, faults);
+	check_docker("/volumes", "Volumes", faults);
+	check_docker("/images/json", NULL, faults);
+	check_run_dirs(faults);
+	check_redis(faults);
+	check_zombies(faults);
+}
+
+static void
+check_mounts(struct buf *faults)
+{
+	struct err e = ERR_INIT;
+	char *mounts = fd_read_file("/proc/self/mountinfo", 1 << 20, NULL, &e);
+
+	if (mounts == NULL || strstr(mounts, stack.run_dir) != NULL ||
+	    strstr(mounts, stack.base) != NULL)
+		buf_addf(faults, "a mount is left in the directories\n");
+	free(mounts);
+}
+
+void
+left_after_stop(struct buf *faults)
+{
+	BUF_AUTO names = BUF_INIT(65536);
+
+	/* Orphans that have ended are ours to reap, and no fault. */
+	while (waitpid(-1, NULL, WNOHANG) > 0)
+		;
+	if (descendants(0, &names) + namesakes(&names) > 0)
+		buf_addf(faults, "left running: %s\n", names.data);
+	check_mounts(faults);
+}
+
+static void
+run_tool(char *const *argv)
+{
+	pid_t pid;
+
+	if (posix_spawnp(&pid, argv[0], NULL, NULL, argv, environ) == 0)
+		(void)waitpid(pid, NULL, 0);
+}
+
+/* Containers that a failed test left, with their volumes. */
+static void
+remove_containers(void)
+{
+	BUF_AUTO names = BUF_INIT(65536);
+	char path[160];
+
+	(void)labelled("/containers/json", NULL, &names);
+	for (char *save, *id = strtok_r(names.data, " ", &save); id != NULL;
+	     id = strtok_r(NULL, " ", &save)) {
+		(void)snprintf(
+		    path, sizeof(path), "/containers/%s?force=1&v=1", id);
+		REPLY_AUTO r = docker_do("DELETE", path, NULL);
+	}
+}
+
+static void
+kill_descendants(void)
+{
+	static struct proc all[PROC_MOST];
+	size_t count = proc_all(all);
+
+	for (size_t i = 0; i < count; i++)
+		if (all[i].pid != getpid() &&
+		    proc_descends(all, count, all[i].pid, getpid()))
+			(void)kill(all[i].pid, SIGKILL);
+	while (waitpid(-1, NULL, 0) > 0 || errno == EINTR)
+		;
+}
+
+void
+left_clean(void)
+{
+	const char *build = getenv("SBX_TEST_BUILD");
+	char from[128], out[128], to[512];
+	char *make[] = {"mkdir", "-p", to, NULL};
+	char *copy[] = {"cp", "-r", from, out, to, NULL};
+	char *erase[] = {"rm", "-rf", stack.base, stack.run_dir, NULL};
+
+	remove_containers();
+	kill_descendants();
+	(void)snprintf(from, sizeof(from), "%s/log", stack.state_dir);
+	(void)snprintf(out, sizeof(out), "%s/serve.out", stack.base);
+	(void)snprintf(to, sizeof(to), "%s/test-logs/stack-%s",
+	    build != NULL ? build : "build", program_invocation_short_name);
+	run_tool(make);
+	run_tool(copy);
+	if (getenv("SBX_TEST_KEEP") == NULL)
+		run_tool(erase);
+}

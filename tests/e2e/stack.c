@@ -1,0 +1,322 @@
+/* Starting the real stack, and finding its processes. */
+#include "stack.h"
+#include "../check.h"
+#include "../module/wait.h"
+#include "client.h"
+#include "left.h"
+#include "lib/fd.h"
+#include "lib/str.h"
+#include "proc.h"
+
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <glob.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define START_MS 90000
+#define STOP_MS 60000
+
+struct stack stack;
+
+extern char **environ;
+
+/* What serve is started with, over this process' environment; restarts use it
+ * again. */
+static char settings[32][300];
+static size_t setting_count;
+
+static void
+set(const char *name, const char *value)
+{
+	size_t i = 0, size = strlen(name);
+
+	while (i < setting_count &&
+	       !(str_starts(settings[i], name) && settings[i][size] == '='))
+		i++;
+	assert_true(i < sizeof(settings) / sizeof(settings[0]));
+	(void)snprintf(settings[i], sizeof(settings[i]), "%s=%s", name, value);
+	setting_count += i == setting_count;
+}
+
+static int
+free_port(void)
+{
+	struct sockaddr_in addr = {
+	    .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	socklen_t size = sizeof(addr);
+	FD_AUTO fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	assert_int_equal(bind(fd, (struct sockaddr *)&addr, size), 0);
+	assert_int_equal(getsockname(fd, (struct sockaddr *)&addr, &size), 0);
+	return ntohs(addr.sin_port);
+}
+
+/* Redis and nginx change users and must be able to pass through. */
+static void
+make_dir(char *template)
+{
+	if (mkdtemp(template) == NULL || chmod(template, 0711) != 0)
+		fail_msg("cannot make %s", template);
+}
+
+static void
+configure(const char *const *env)
+{
+	const char *docker = getenv("SBX_TEST_DOCKER_SOCKET");
+	char text[128];
+
+	(void)snprintf(stack.base, sizeof(stack.base), "/tmp/sbx-e2e-XXXXXX");
+	(void)snprintf(
+	    stack.run_dir, sizeof(stack.run_dir), "/dev/shm/sbx-e2e-XXXXXX");
+	make_dir(stack.base);
+	make_dir(stack.run_dir);
+	(void)snprintf(
+	    stack.state_dir, sizeof(stack.state_dir), "%s/state", stack.base);
+	stack.port = free_port();
+	(void)snprintf(
+	    stack.url, sizeof(stack.url), "http://127.0.0.1:%d", stack.port);
+	(void)snprintf(stack.docker, sizeof(stack.docker), "%s",
+	    docker != NULL ? docker : "/var/run/docker.sock");
+	set("SBX_ADDR", stack.url + strlen("http://"));
+	set("SBX_RUN_DIR", stack.run_dir);
+	set("SBX_STATE_DIR", stack.state_dir);
+	set("SBX_DOCKER_SOCKET", stack.docker);
+	set("SBX_SERVER", "test-box");
+	set("SBX_REAP_INTERVAL", "1");
+	set("SBX_STREAM_THREADS", "64");
+	set("SBX_CONTROL_THREADS", "8");
+	(void)snprintf(text, sizeof(text), "%s/token", stack.base);
+	set("SBX_TOKEN_FILE", text);
+	(void)snprintf(text, sizeof(text), "%s/cache", stack.base);
+	set("SBX_CACHE_ROOT", text);
+	for (; env != NULL && *env != NULL; env++) {
+		char *name = strndup(*env, strcspn(*env, "="));
+
+		set(name, *env + strlen(name) + 1);
+		free(name);
+	}
+}
+
+/* serve's own words so far. */
+static char *
+said(void)
+{
+	char path[128];
+	struct err e = ERR_INIT;
+
+	(void)snprintf(path, sizeof(path), "%s/serve.out", stack.base);
+	char *text = fd_read_file(path, 1 << 20, NULL, &e);
+	return text != NULL ? text : strdup("(nothing)");
+}
+
+static void
+spawn_serve(void)
+{
+	const char *build = getenv("SBX_TEST_BUILD");
+	char program[512], out[128], *env[2048];
+	/* serve ends with this program, however that ends. */
+	char *argv[] = {
+	    "setpriv", "--pdeathsig", "TERM", program, "serve", NULL};
+	posix_spawn_file_actions_t files;
+	size_t count = 0;
+
+	(void)snprintf(program, sizeof(program), "%s/teploy-sandbox",
+	    build != NULL ? build : "build");
+	(void)snprintf(out, sizeof(out), "%s/serve.out", stack.base);
+	for (char **at = environ; *at != NULL && count < 1900; at++)
+		if (!str_starts(*at, "SBX_"))
+			env[count++] = *at;
+	for (size_t i = 0; i < setting_count; i++)
+		env[count++] = settings[i];
+	env[count] = NULL;
+	posix_spawn_file_actions_init(&files);
+	posix_spawn_file_actions_addopen(&files, 0, "/dev/null", O_RDONLY, 0);
+	posix_spawn_file_actions_addopen(
+	    &files, 1, out, O_WRONLY | O_CREAT | O_APPEND, 0600);
+	posix_spawn_file_actions_adddup2(&files, 1, 2);
+	assert_int_equal(
+	    posix_spawnp(&stack.serve, argv[0], &files, NULL, argv, env), 0);
+	posix_spawn_file_actions_destroy(&files);
+}
+
+bool
+stack_ready(void)
+{
+	REPLY_AUTO r = http_do("GET", "/health/ready", NULL, NULL);
+
+	return r.status == 200;
+}
+
+static void
+await_ready(void)
+{
+	int64_t deadline = clock_mono_ms() + START_MS;
+
+	while (!stack_ready()) {
+		int ended = waitpid(stack.serve, NULL, WNOHANG) != 0;
+
+		if (ended || clock_mono_ms() > deadline)
+			fail_msg("serve %s: %s",
+			    ended ? "ended" : "is not ready", said());
+		(void)poll(NULL, 0, 20);
+	}
+}
+
+/* The first line of a small file. */
+static void
+first_line(const char *name, const char *dir, char *to, size_t room)
+{
+	char path[160];
+	struct err e = ERR_INIT;
+
+	(void)snprintf(path, sizeof(path), "%s/%s", dir, name);
+	char *text = fd_read_file(path, 4096, NULL, &e);
+	if (text == NULL)
+		fail_msg("%s", e.text);
+	(void)snprintf(to, room, "%.*s", (int)strcspn(text, "\n"), text);
+	free(text);
+}
+
+void
+stack_start(const char *const *env)
+{
+	configure(env);
+	/* What loses its parent becomes our child: nothing can hide. */
+	assert_int_equal(prctl(PR_SET_CHILD_SUBREAPER, 1), 0);
+	spawn_serve();
+	await_ready();
+	first_line("token", stack.base, stack.token, sizeof(stack.token));
+	first_line("instance", stack.state_dir, stack.instance,
+	    sizeof(stack.instance));
+}
+
+/* TERM; true where serve ended by itself with status 0. */
+static bool
+end_serve(void)
+{
+	int status = 0;
+	int64_t deadline = clock_mono_ms() + STOP_MS;
+
+	(void)kill(stack.serve, SIGTERM);
+	while (waitpid(stack.serve, &status, WNOHANG) == 0) {
+		if (clock_mono_ms() > deadline)
+			(void)kill(stack.serve, SIGKILL);
+		(void)poll(NULL, 0, 10);
+	}
+	return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+void
+stack_restart(void)
+{
+	if (!end_serve())
+		fail_msg("serve did not end well: %s", said());
+	spawn_serve();
+	await_ready();
+}
+
+int
+stack_stop(void **state)
+{
+	BUF_AUTO faults = BUF_INIT(1 << 20);
+
+	(void)state;
+	left_before_stop(&faults);
+	if (!end_serve()) {
+		char *text = said();
+
+		buf_addf(&faults, "serve did not end well: %s\n", text);
+		free(text);
+	}
+	left_after_stop(&faults);
+	left_clean();
+	if (faults.size > 0)
+		fail_msg("%s", faults.data);
+	return 0;
+}
+
+static const struct {
+	const char *name, *arguments;
+} kinds[STACK_KINDS] = {
+    [STACK_MASTER] = {"sbx-app", " --processes "},
+    [STACK_STREAM] = {"sbx-app", " --pool stream"},
+    [STACK_CONTROL] = {"sbx-app", " --pool control"},
+    [STACK_NGINX] = {"nginx", "nginx: master process"},
+    [STACK_NGINX_WORKER] = {"nginx", "nginx: worker process"},
+    [STACK_REDIS] = {"redis-server", ""},
+    [STACK_REAPER] = {"sbx-reaper", ""},
+};
+
+size_t
+stack_pids(enum stack_kind kind, pid_t *to, size_t most)
+{
+	static struct proc all[PROC_MOST];
+	size_t count = proc_all(all), found = 0;
+
+	for (size_t i = 0; i < count && found < most; i++) {
+		const struct proc *p = &all[i];
+
+		if (str_eq(p->name, kinds[kind].name) && p->state != 'Z' &&
+		    proc_descends(all, count, p->pid, getpid()) &&
+		    proc_has(p->pid, "cmdline", kinds[kind].arguments))
+			to[found++] = p->pid;
+	}
+	return found;
+}
+
+void
+stack_kill(enum stack_kind kind)
+{
+	pid_t pid[64];
+	size_t count = stack_pids(kind, pid, 64);
+
+	assert_true(count > 0);
+	for (size_t i = 0; i < count; i++)
+		(void)kill(pid[i], SIGKILL);
+	for (size_t i = 0; i < count; i++)
+		wait_until(!proc_alive(pid[i]), 10000);
+}
+
+bool
+stack_fresh(
+    enum stack_kind kind, size_t want, const pid_t *old, size_t old_count)
+{
+	pid_t now[64];
+	size_t count = stack_pids(kind, now, 64);
+
+	for (size_t i = 0; i < count; i++)
+		for (size_t k = 0; k < old_count; k++)
+			if (now[i] == old[k])
+				return false;
+	return count == want;
+}
+
+bool
+stack_logged(const char *text)
+{
+	char pattern[160];
+	struct err e = ERR_INIT;
+	bool found = false;
+	glob_t g;
+
+	(void)snprintf(pattern, sizeof(pattern), "%s/log/*", stack.state_dir);
+	if (glob(pattern, 0, NULL, &g) != 0)
+		fail_msg("there are no logs in %s", pattern);
+	for (size_t i = 0; i < g.gl_pathc; i++) {
+		char *bytes = fd_read_file(g.gl_pathv[i], 256 << 20, NULL, &e);
+
+		found |= bytes != NULL && strstr(bytes, text) != NULL;
+		free(bytes);
+	}
+	globfree(&g);
+	return found;
+}
