@@ -145,12 +145,16 @@ fcgi_begin(
 		return err_set(e, ERR_INPUT,
 		    "what came over the socket is no FastCGI request (%d)", rc);
 	fill(f, a, x);
-	if (watch_peer(f, fd) != 0) {
+	/* Parameters that broke off pass for complete ones in the library. */
+	if (FCGX_GetError(r->in) != 0)
+		(void)err_set(e, ERR_INPUT, "the parameters broke off");
+	else if (watch_peer(f, fd) != 0)
 		(void)err_sys(e, ERR_INTERNAL, "cannot watch a client");
-		fcgi_end(f, x);
-		return -1;
-	}
-	return 0;
+	else
+		return 0;
+	x->gone = true;
+	fcgi_end(f, x);
+	return -1;
 }
 
 /* The peer may be sending a body that nobody read. Closing now would fail its
@@ -172,8 +176,13 @@ void
 fcgi_end(struct fcgi *f, struct exchange *x)
 {
 	FCGX_Request *r = &f->request;
-	bool unread = f->has_body && FCGX_HasSeenEOF(r->in) != EOF;
 	int fd = r->ipcFd;
+
+	/* Where there is no body its empty end is on the way, mostly here
+	 * already: closing before it would fail the peer's write. */
+	if (!f->has_body && !x->gone)
+		(void)FCGX_GetChar(r->in);
+	bool unread = FCGX_HasSeenEOF(r->in) != EOF;
 
 	(void)epoll_ctl(f->watch, EPOLL_CTL_DEL, fd, NULL);
 	/* After an error the library still writes its closing records, and
