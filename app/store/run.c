@@ -101,15 +101,6 @@ add_description(struct script_call *c, const struct run *run)
 	script_add_int(c, run->pids);
 }
 
-static void
-add_exit(struct script_call *c, const struct run *run)
-{
-	script_add_int(c, run->exit_code);
-	script_add_int(c, run->exited_ms);
-	script_add_int(c, run->oom_killed);
-	script_add(c, run->exit_reason != NULL ? run->exit_reason : "");
-}
-
 int
 run_create(
     struct redis *r, struct run *run, int64_t max_memory_mb, struct err *e)
@@ -192,7 +183,6 @@ run_adopt(struct redis *r, struct run *run, bool *ret_adopted, struct err *e)
 	script_add(&c, run->state);
 	script_add_int(&c, run->created_ms);
 	script_add_int(&c, run->ttl_sec);
-	add_exit(&c, run);
 	add_description(&c, run);
 	struct redisReply *reply = script_run(r, &c, e);
 	if (reply == NULL)
@@ -212,7 +202,10 @@ run_exited(struct redis *r, const struct run *run, struct err *e)
 
 	script_begin(&c, SCRIPT_run_exited);
 	script_add(&c, run->id);
-	add_exit(&c, run);
+	script_add_int(&c, run->exit_code);
+	script_add_int(&c, run->exited_ms);
+	script_add_int(&c, run->oom_killed);
+	script_add(&c, run->exit_reason != NULL ? run->exit_reason : "");
 	return script_do(r, &c, e);
 }
 

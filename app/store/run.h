@@ -67,10 +67,11 @@ int run_creating(
  * ERR_STORE_AWAY the run may have started; a teardown is right either way. */
 int run_started(struct redis *r, const char *id, struct err *e);
 
-/* Adopt a container whose record is lost (reaper): the given record, state
- * running or exited (then with how it ended), created_ms kept, expires_ms =
- * min(created + 24 h, now + ttl), leaseGeneration now in ms. No effect and
- * *ret_adopted false where a record or a tombstone of the id exists. */
+/* Adopt what is left of a run whose record is lost (reaper): the given record,
+ * state running or destroying, created_ms kept, expires_ms = min(created +
+ * 24 h, now + ttl), leaseGeneration now in ms. One that is destroying is due at
+ * once. No effect and *ret_adopted false where a record exists, or, for one
+ * that runs, a tombstone. */
 int run_adopt(
     struct redis *r, struct run *run, bool *ret_adopted, struct err *e);
 

@@ -126,12 +126,9 @@ adoption_obeys_the_rule_of_the_deadline(void **state)
 
 	(void)strcpy(run.id, "01ARZ3NDEKTSV4RRFFQ69G5FAW");
 	run.created_ms = now - 86400000 + 60000;
-	run.state = "exited";
-	run.exit_code = 3;
 	check_ok(run_adopt(redis, &run, &adopted, &e), &e);
 	assert_true(adopted);
 	assert_int_equal(run.expires_ms, now + 60000);
-	assert_int_equal(fixture_get(run.id).exit_code, 3);
 }
 
 static void
@@ -151,6 +148,25 @@ what_is_known_or_was_destroyed_is_not_adopted(void **state)
 	check_ok(run_adopt(redis, &run, &adopted, &e), &e);
 	assert_false(adopted);
 	assert_string_equal(fixture_say("EXISTS sbx:run:%s", run.id), "0");
+}
+
+static void
+what_is_adopted_to_be_destroyed_is_due_at_once(void **state)
+{
+	struct run run = fixture_start();
+	struct run_due due;
+	struct err e = ERR_INIT;
+	bool adopted;
+
+	(void)state;
+	check_ok(run_destroying(redis, run.id, &e), &e);
+	check_ok(run_forget(redis, run.id, &e), &e);
+	run.state = "destroying"; /* its tombstone is no hindrance */
+	check_ok(run_adopt(redis, &run, &adopted, &e), &e);
+	assert_true(adopted);
+	check_ok(run_due(redis, 10, &arena, &due, &e), &e);
+	assert_int_equal(due.count, 1);
+	assert_string_equal(due.run[0].id, run.id);
 }
 
 static void
@@ -216,6 +232,8 @@ main(void)
 		adoption_obeys_the_rule_of_the_deadline, fixture_empty),
 	    cmocka_unit_test_setup(
 		what_is_known_or_was_destroyed_is_not_adopted, fixture_empty),
+	    cmocka_unit_test_setup(
+		what_is_adopted_to_be_destroyed_is_due_at_once, fixture_empty),
 	    cmocka_unit_test_setup(
 		an_index_without_its_record_heals, fixture_empty),
 	    cmocka_unit_test_setup(

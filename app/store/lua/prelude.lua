@@ -87,10 +87,3 @@ local function move(id, to, at)
 	look_again(id, at)
 	return nil
 end
-
--- How a container ended, from four arguments on.
-local function exited(id, first)
-	redis.call('HSET', record(id), 'exitCode', ARGV[first], 'exitedAt',
-		ARGV[first + 1], 'oomKilled', ARGV[first + 2], 'exitReason',
-		ARGV[first + 3])
-end

@@ -1,4 +1,4 @@
--- A record made again from a container's labels. Its lease generation is the
+-- A record made again for what is left of a run. Its lease generation is the
 -- time in ms: above any that was granted before the record was lost.
 local id, to = ARGV[1], ARGV[2]
 local created, ttl = tonumber(ARGV[3]), tonumber(ARGV[4])
@@ -11,20 +11,18 @@ if state(id) ~= 'absent' then
 	end
 	return '0'
 end
-if redis.call('EXISTS', tombstone(id)) == 1 then
+if to == 'running' and redis.call('EXISTS', tombstone(id)) == 1 then
 	return '0'
 end
 local time = now()
 local expires = math.min(created + day, time + ttl * 1000)
 redis.call('DEL', record(id))
-local refusal = move(id, to, expires)
+-- One to tear down is due at once.
+local refusal = move(id, to, to == 'running' and expires or time)
 if refusal then
 	return refusal
 end
-if to == 'exited' then
-	exited(id, 5)
-end
 redis.call('HSET', record(id), 'createdAt', text(created), 'expiresAt',
 	text(expires), 'ttlSec', text(ttl), 'adoptedAt', text(time),
-	'leaseGeneration', text(time), unpack(ARGV, 9))
+	'leaseGeneration', text(time), unpack(ARGV, 5))
 return text(expires)

@@ -4,6 +4,7 @@ local id = ARGV[1]
 if state(id) ~= 'running' then
 	return redis.status_reply('OK')
 end
-exited(id, 2)
+redis.call('HSET', record(id), 'exitCode', ARGV[2], 'exitedAt', ARGV[3],
+	'oomKilled', ARGV[4], 'exitReason', ARGV[5])
 return move(id, 'exited', redis.call('HGET', record(id), 'expiresAt')) or
 	redis.status_reply('OK')
