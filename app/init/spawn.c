@@ -17,7 +17,7 @@
  * get most of the run's processor. Nice values weigh only within the run's own
  * cgroup, so this costs a command nothing against other runs and the host.
  */
-#define NICE 10
+#define NICE 19
 #define OOM_SCORE_ADJ "500" /* taken before the supervisor and PID 1 */
 
 enum { READ_END, WRITE_END };
