@@ -28,7 +28,8 @@ struct transfer {
 	struct engine_reply *reply;
 	CURL *easy;
 	int64_t deadline, heard_at;
-	bool stopped; /* the consumer wants no more */
+	bool stopped;	/* the consumer wants no more */
+	bool head_done; /* the answer's head came to its end */
 };
 
 int
@@ -95,6 +96,17 @@ open_socket(void *arg, curlsocktype purpose, struct curl_sockaddr *address)
 	    address->protocol);
 }
 
+/* libcurl takes an answer that is cut off in its head for a whole one. */
+static size_t
+take_head(char *line, size_t unit, size_t size, void *arg)
+{
+	struct transfer *t = arg;
+
+	if (line[0] == '\r' || line[0] == '\n')
+		t->head_done = true;
+	return unit * size;
+}
+
 static size_t
 take_body(char *bytes, size_t unit, size_t size, void *arg)
 {
@@ -133,6 +145,7 @@ make_handles(struct engine *en, struct err *e)
 	(void)curl_easy_setopt(
 	    c, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
 	(void)curl_easy_setopt(c, CURLOPT_OPENSOCKETFUNCTION, open_socket);
+	(void)curl_easy_setopt(c, CURLOPT_HEADERFUNCTION, take_head);
 	(void)curl_easy_setopt(c, CURLOPT_WRITEFUNCTION, take_body);
 	return 0;
 }
@@ -261,9 +274,10 @@ transfer(struct engine *en, const char *url, const struct engine_call *call,
 	ret_reply->status = 0;
 	if (make_handles(en, e) != 0)
 		return -1;
-	struct transfer t = {
-	    call, ret_reply, en->easy, now + call->timeout_ms, now, false};
+	struct transfer t = {call, ret_reply, en->easy, now + call->timeout_ms,
+	    now, false, false};
 	(void)curl_easy_setopt(en->easy, CURLOPT_URL, url);
+	(void)curl_easy_setopt(en->easy, CURLOPT_HEADERDATA, &t);
 	(void)curl_easy_setopt(en->easy, CURLOPT_WRITEDATA, &t);
 	struct curl_slist *fields = set_request(en->easy, call);
 	if (curl_multi_add_handle(en->multi, en->easy) != CURLM_OK)
@@ -274,6 +288,8 @@ transfer(struct engine *en, const char *url, const struct engine_call *call,
 	(void)curl_easy_getinfo(
 	    en->easy, CURLINFO_RESPONSE_CODE, &ret_reply->status);
 	curl_slist_free_all(fields);
+	if (code == CURLE_OK && !t.head_done)
+		code = CURLE_PARTIAL_FILE;
 	if (rc == 0 && code != CURLE_OK)
 		rc = transfer_failed(&t, code, e);
 	/* What comes back may be another engine, of another version. */
