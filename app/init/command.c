@@ -41,22 +41,25 @@ count(const char *const *list)
 
 const char **
 command_env(const struct wire_exec *x, const struct passwd_user *user,
-    const char *root_home)
+    const char *root_home, char home[COMMAND_HOME])
 {
-	const char *home = getenv("HOME");
-	const char *const *base = (const char *const *)environ;
-	const char **env =
-	    mem_alloc(mem_array(count(base) + count(x->env) + 2, sizeof(*env)));
+	const char *now = getenv("HOME");
+	const char *const *image = (const char *const *)environ;
+	const char **env = mem_alloc(
+	    mem_array(count(image) + count(x->env) + 2, sizeof(*env)));
 	size_t n = 0;
 
-	/* Docker's exec runs us as root and so sets HOME to root's where the
+	/* Docker's exec runs us as root, and sets HOME to root's where the
 	 * image does not: any other value is the image's own. */
-	if (home == NULL || (user->uid != 0 && strcmp(home, root_home) == 0))
-		(void)setenv("HOME", user->home, 1);
-	base = (const char *const *)environ;
-	for (; *base != NULL; base++)
-		if (!overridden(*base, x->env))
-			env[n++] = *base;
+	(void)snprintf(home, COMMAND_HOME, "HOME=%s",
+	    now == NULL || (user->uid != 0 && strcmp(now, root_home) == 0)
+		? user->home
+		: now);
+	if (!overridden(home, x->env))
+		env[n++] = home;
+	for (; *image != NULL; image++)
+		if (!overridden(*image, x->env) && !same_name(*image, home))
+			env[n++] = *image;
 	for (const char *const *own = x->env; *own != NULL; own++)
 		env[n++] = *own;
 	env[n] = NULL;

@@ -7,13 +7,16 @@
 #include "lib/passwd.h"
 #include "lib/wire.h"
 
+#define COMMAND_HOME 4096 /* of the setting HOME=... */
+
 /*
  * The environment of the command: ours (the image's, as Docker's exec gives
- * it) with the request's over it, and a HOME that is the user's. root_home is
- * uid 0's. Freed with free(); strings are borrowed.
+ * it) with the request's over it, and a HOME that is the user's; root_home is
+ * uid 0's. Freed with free(); strings are borrowed, one of them from home.
  */
 const char **command_env(const struct wire_exec *x,
-    const struct passwd_user *user, const char *root_home);
+    const struct passwd_user *user, const char *root_home,
+    char home[COMMAND_HOME]);
 
 /* Become the command. Returns only where that failed: errno is set. */
 void command_exec(const struct wire_exec *x, const char *const *env);

@@ -296,7 +296,7 @@ step(struct exec *s)
 	for (int i = 0; i < 2; i++)
 		if (p[P_OUTPUT + i].revents && output_has_room(&s->out))
 			on_output(s, i);
-	if (p[P_OUT].revents & POLLERR)
+	if (p[P_OUT].revents & ~POLLOUT)
 		s->out.broken = true;
 	if (p[P_HOST].revents)
 		on_host(s);
@@ -316,7 +316,7 @@ static bool
 finished(const struct exec *s)
 {
 	if (s->host.gone || s->out.broken)
-		return s->alone;
+		return s->alone || clock_mono_ms() >= s->ending_at + LAST_MS;
 	return s->concluded && output_empty(&s->out);
 }
 
@@ -325,6 +325,8 @@ finished(const struct exec *s)
 static void
 linger(struct exec *s)
 {
+	bool killing = s->kill_at != NEVER;
+	int wait = killing ? KILL_AGAIN_MS : -1;
 	char dropped[4096];
 
 	for (int fd = 0; fd <= STDERR_FILENO; fd++)
@@ -335,16 +337,15 @@ linger(struct exec *s)
 		    {s->child.output[0], POLLIN, 0},
 		    {s->child.output[1], POLLIN, 0}};
 
-		if (s->kill_at != NEVER)
-			tree_kill();
-		(void)poll(p, 3, s->kill_at != NEVER ? KILL_AGAIN_MS : -1);
-		for (int i = 0; i < 2; i++) {
-			int *fd = &s->child.output[i];
-
+		if (poll(p, 3, wait) == 0 && wait < 1000)
+			wait *= 2;
+		for (int i = 0; i < 2; i++)
 			if (p[1 + i].revents &&
-			    read(*fd, dropped, sizeof(dropped)) == 0)
-				fd_close(fd);
-		}
+			    read(s->child.output[i], dropped,
+				sizeof(dropped)) == 0)
+				fd_close(&s->child.output[i]);
+		if (killing)
+			tree_kill();
 		on_signal(s);
 	}
 }
@@ -366,14 +367,14 @@ static int
 start(struct exec *s)
 {
 	struct passwd_user user;
-	char root_home[PASSWD_HOME] = "/";
+	char root_home[PASSWD_HOME] = "/", home[COMMAND_HOME];
 	struct err e = ERR_INIT;
 	enum wire_fail why;
 
 	pid1_wait_ready(READY_MS);
 	if (user_find(s->x.user, &user, root_home, &e) != 0)
 		return refuse(s, WIRE_FAIL_USER, e.text);
-	const char **env = command_env(&s->x, &user, root_home);
+	const char **env = command_env(&s->x, &user, root_home, home);
 	s->oom_before = oom_count();
 	int rc = spawn_start(&s->child, &s->x, &user, env, &why, &e);
 	free(env);

@@ -13,7 +13,6 @@
 #include <unistd.h>
 
 #define TREE_MAX 8192 /* at a time; the rest in a later call */
-#define PASSES 64     /* a bomb that is not stopped never ends */
 
 struct tree {
 	size_t count;
@@ -73,8 +72,9 @@ parent_of(int proc, const char *name)
 	stat[n] = '\0';
 	/* "pid (comm) state ppid": comm may hold anything, also ") R 1". */
 	const char *paren = strrchr(stat, ')');
-	if (paren == NULL || strlen(paren) < 5 || paren[2] == 'Z')
+	if (paren == NULL || strlen(paren) < 5)
 		return -1;
+	/* A zombie is not skipped: its other threads may live. */
 	return (pid_t)strtol(paren + 4, NULL, 10);
 }
 
@@ -104,7 +104,7 @@ pass(struct tree *t, DIR *proc, int sig)
 }
 
 static struct tree *
-signalled(int sig)
+signalled(int sig, int passes)
 {
 	struct tree *t = mem_alloc(sizeof(*t));
 	DIR *proc = opendir("/proc");
@@ -112,9 +112,8 @@ signalled(int sig)
 	t->count = 0;
 	if (proc == NULL)
 		return t;
-	/* A stopped process forks no more, so this comes to an end. */
-	for (int i = 0; i < PASSES && pass(t, proc, sig) > 0; i++)
-		continue;
+	while (passes > 0 && pass(t, proc, sig) > 0)
+		passes--;
 	(void)closedir(proc);
 	return t;
 }
@@ -122,13 +121,15 @@ signalled(int sig)
 void
 tree_signal(int sig)
 {
-	free(signalled(sig));
+	/* Whatever is missed, because it forks on and on, is killed later. */
+	free(signalled(sig, 2));
 }
 
 void
 tree_kill(void)
 {
-	struct tree *t = signalled(SIGSTOP);
+	/* A stopped process forks no more, so this comes to an end before. */
+	struct tree *t = signalled(SIGSTOP, 64);
 
 	for (size_t i = 0; i < t->count; i++)
 		(void)kill(t->pid[i], SIGKILL);
