@@ -13,7 +13,7 @@
 declare -A child_pid=() child_since=() child_delay=() child_due=()
 child_names=()     # in the order of their start
 child_sessions=()  # "name session" of each start
-hurry=0            # 1: the user asked a second time, end everything now
+stopping=0         # 1: the user asked for the end, 2: asked again, at once
 LOG_MAX=$((64 << 20))
 exec {never}<> <(:) # never has anything to read
 
@@ -86,7 +86,7 @@ child_await_end() {
 	local session pid deadline=$((SECONDS + $2))
 	for session in $(sessions_of "$1"); do
 		while [[ -n $(session_pids "$session") ]]; do
-			if ((hurry || SECONDS >= deadline)); then
+			if ((stopping > 1 || SECONDS >= deadline)); then
 				for pid in $(session_pids "$session"); do
 					kill -KILL "$pid" 2>/dev/null
 				done
@@ -110,7 +110,7 @@ ending() {
 # (workers of a killed master) gives the sockets up and finishes its streams.
 child_mourn() {
 	local name=$1 status=0 lived
-	wait "${child_pid[$name]}"
+	wait "${child_pid[$name]}" 2>/dev/null # bash would report the signal
 	status=$?
 	lived=$(($(now_ms) - child_since[$name]))
 	session_signal "${child_pid[$name]}" "$(child_quit_signal "$name")"
@@ -149,15 +149,14 @@ logs_rotate() {
 	done
 }
 
-# Watch for ever; a trap ends it.
+# Watch until stopping. Traps only count: bash's `read -t`, which pauses, does
+# not bear another one inside a handler.
 children_watch() {
-	local i
-	while :; do
-		for ((i = 0; i < 240; i++)); do
-			children_check
-			pause 0.25
-		done
-		logs_rotate
+	local turn=0
+	while ((!stopping)); do
+		children_check
+		pause 0.1
+		((++turn % 600 > 0)) || logs_rotate
 	done
 }
 

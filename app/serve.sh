@@ -80,6 +80,10 @@ start_and_await() {
 			take_down
 			die "$name did not start; its log is $logs/$name.log"
 		fi
+		if ((stopping)); then
+			take_down
+			exit 0
+		fi
 		pause 0.05
 	done
 }
@@ -145,7 +149,6 @@ destroy_all_runs() {
 
 # Nothing new comes in, then what is in flight ends, then what it stood on.
 take_down() {
-	trap 'hurry=1' INT TERM HUP
 	say "stopping: requests in flight have $SBX_DRAIN_SEC s (again: stop at once)"
 	((!destroy_runs)) || ! api_answers || destroy_all_runs
 	child_signal nginx QUIT
@@ -175,8 +178,9 @@ serve() {
 	check_port_free
 	render "$front"
 	nginx_test "$front" || die "nginx refuses its configuration in $front"
-	trap 'take_down; exit 0' INT TERM HUP
+	trap '((++stopping))' INT TERM HUP
 	start_everything
 	show_use
 	children_watch
+	take_down
 }
