@@ -34,7 +34,7 @@ struct thread {
 	struct sweeper sweeper;
 	const char *holder;
 	bool acts;	 /* the last round was not stood by */
-	int64_t fence;	 /* 0 while another holds the office */
+	int64_t fence;	 /* 0 while another holds the office, -1 at first */
 	char fault[500]; /* what the last round failed of, or "" */
 };
 
@@ -80,10 +80,10 @@ holds_office(struct thread *t)
 				jw_str(&w, "error", e.text);
 		}
 	if (speaks && !away && fence != t->fence)
-		LOG_EVENT(w, fence > 0 ? "office.taken" : "office.left")
+		LOG_EVENT(w, fence > 0 ? "office.taken" : "office.awaited")
 		{
-			jw_str(&w, "holder", t->holder);
-			jw_int(&w, "fence", fence > 0 ? fence : t->fence);
+			if (fence > 0)
+				jw_int(&w, "fence", fence);
 		}
 	s->away = away;
 	if (!away)
@@ -222,6 +222,7 @@ tick_run(const struct config *config, const char *instance, struct err *e)
 		s->ctx.instance = instance;
 		s->stop_fd = pipe_fd[0];
 		threads[i].holder = holder;
+		threads[i].fence = -1;
 		rc = thread_start(&threads[i], e);
 		started += rc == 0;
 	}
