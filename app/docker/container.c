@@ -29,18 +29,21 @@ container_path(struct buf *path, const char *id, const char *tail)
 /* -- create --------------------------------------------------------------- */
 
 /*
- * The engine's 400 is about what the caller asked for (memory, CPUs), except
- * for mounts: those are ours, and its words would show a path of the host.
+ * What a 400 complains of may be the caller's choice: then its words help. All
+ * else in a create is ours or the operator's, and its words may show a path of
+ * the host ("bind source path does not exist: ...").
  */
 static int
 create_refused(const struct engine_reply *reply, struct err *e)
 {
-	if (reply->status == 400 && strstr(reply->body.data, "mount") == NULL) {
-		(void)engine_refused(reply, "Docker refuses the container", e);
-		e->kind = ERR_INPUT;
-		return -1;
-	}
-	return engine_refused(reply, "cannot create the container", e);
+	static const char *const callers[] = {
+	    "memory limit", "CPUs", "reference format"};
+
+	(void)engine_refused(reply, "cannot create the container", e);
+	for (size_t i = 0; i < sizeof(callers) / sizeof(callers[0]); i++)
+		if (reply->status == 400 && strstr(e->text, callers[i]))
+			e->kind = ERR_INPUT;
+	return -1;
 }
 
 int

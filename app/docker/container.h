@@ -38,8 +38,9 @@ struct container_spec {
 	const char *const *cap_drop; /* NULL-terminated */
 };
 
-/* Create. ERR_ABSENT: no such image; ERR_CONFLICT: the name is taken;
- * ERR_INPUT: the engine says a parameter is bad (400), with its words. */
+/* Create. ERR_ABSENT: no such image; ERR_CONFLICT: the name is taken, perhaps
+ * by a create of ours that timed out; ERR_INPUT: the engine does not take the
+ * image's name, the memory or the CPUs (400), with its words. */
 int container_create(struct engine *en, const struct container_spec *spec,
     char ret_id[CONTAINER_ID_SIZE], struct err *e);
 
