@@ -134,12 +134,6 @@ read_body(int fd, const char *head, struct buf *body)
 
 /* -- answers -------------------------------------------------------------- */
 
-static const char *
-reason(int status)
-{
-	return status == 101 ? "UPGRADED" : status < 300 ? "OK" : "Refused";
-}
-
 static void
 pause_for(int ms)
 {
@@ -191,8 +185,7 @@ send_answer(int fd, const struct fake_rule *rule)
 	pause_for(rule->pause_ms);
 	if (rule->raw != NULL)
 		return send_some(fd, rule->raw, strlen(rule->raw), &left);
-	buf_addf(
-	    &out, "HTTP/1.1 %d %s\r\n", rule->status, reason(rule->status));
+	buf_addf(&out, "HTTP/1.1 %d Scripted\r\n", rule->status);
 	if (rule->status == 101)
 		buf_adds(&out, "Connection: Upgrade\r\nUpgrade: tcp\r\n\r\n");
 	else if (rule->chunks != NULL)
