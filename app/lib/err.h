@@ -27,16 +27,23 @@ enum err_kind {
 	ERR_REGISTRY,	     /* the image's registry did not answer properly */
 	ERR_ABSENT,	     /* something else named is not there */
 	ERR_CONFLICT,	     /* what exists forbids it */
-	ERR_ENGINE,	     /* Docker refused, or made no sense */
-	ERR_ENGINE_AWAY,     /* Docker cannot be reached */
-	ERR_ENGINE_TIMEOUT,  /* Docker did not answer in time */
-	ERR_STORE,	     /* Redis refused, or made no sense */
-	ERR_STORE_AWAY,	     /* Redis cannot be reached, or not in time */
-	ERR_GUEST,	     /* the run's init made no sense, or vanished */
-	ERR_NOT_READY,	     /* the readiness check: something needed is down */
-	ERR_BUSY,	     /* no thread is free for one more long operation */
-	ERR_DRAINING,	     /* this worker is shutting down */
-	ERR_GONE_AWAY,	     /* the client left; nobody reads an answer */
+	ERR_CAPACITY,	     /* SBX_MAX_MEMORY_MB leaves no room */
+	ERR_LEASE_HELD,	     /* somebody else has the run */
+	ERR_LEASE_SUPERSEDED, /* the credential is not the active lease's */
+	ERR_LEASE_PENDING,    /* somebody waits to take the run over */
+	ERR_RUN_BUSY,	      /* operations are in flight */
+	ERR_GONE,	      /* it was there, and is not any more */
+	ERR_INIT_FAILED,      /* the run's init command failed */
+	ERR_ENGINE,	      /* Docker refused, or made no sense */
+	ERR_ENGINE_AWAY,      /* Docker cannot be reached */
+	ERR_ENGINE_TIMEOUT,   /* Docker did not answer in time */
+	ERR_STORE,	      /* Redis refused, or made no sense */
+	ERR_STORE_AWAY,	      /* Redis cannot be reached, or not in time */
+	ERR_GUEST,	      /* the run's init made no sense, or vanished */
+	ERR_NOT_READY, /* the readiness check: something needed is down */
+	ERR_BUSY,      /* no thread is free for one more long operation */
+	ERR_DRAINING,  /* this worker is shutting down */
+	ERR_GONE_AWAY, /* the client left; nobody reads an answer */
 	ERR_KINDS
 };
 

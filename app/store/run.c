@@ -1,6 +1,7 @@
 /* The doors to the records of runs: arguments in, replies out. */
 #include "store/run.h"
 #include "lib/str.h"
+#include "store/run_reply.h"
 #include "store/script.h"
 
 #include <stddef.h>
@@ -55,9 +56,8 @@ field_read(
 	}
 }
 
-/* A record from the values of all fields. */
-static void
-run_read(const char *id, const struct redisReply *values, struct arena *a,
+void
+run_from_reply(const char *id, const struct redisReply *values, struct arena *a,
     struct run *ret_run)
 {
 	memset(ret_run, 0, sizeof(*ret_run));
@@ -68,8 +68,8 @@ run_read(const char *id, const struct redisReply *values, struct arena *a,
 		    &fields[i], reply_text(reply_at(values, i)), a, ret_run);
 }
 
-static void
-add_field_names(struct script_call *c)
+void
+run_add_field_names(struct script_call *c)
 {
 	for (size_t i = 0; i < FIELDS; i++)
 		script_add(c, fields[i].name);
@@ -218,11 +218,11 @@ run_get(struct redis *r, const char *id, bool any, struct arena *a,
 
 	script_begin(&c, SCRIPT_run_get);
 	script_add(&c, id);
-	add_field_names(&c);
+	run_add_field_names(&c);
 	struct redisReply *reply = script_run(r, &c, e);
 	if (reply == NULL)
 		return -1;
-	run_read(id, reply, a, &run);
+	run_from_reply(id, reply, a, &run);
 	redis_reply_free(reply);
 	if (*run.state == '\0' || (!any && str_eq(run.state, "creating")))
 		return err_set(
@@ -251,7 +251,7 @@ page_more(struct redis *r, int64_t limit, const struct filter *filter,
 	script_add(&c, filter->key);
 	script_add(&c, filter->value);
 	script_add(&c, filter->all ? "1" : "0");
-	add_field_names(&c);
+	run_add_field_names(&c);
 	struct redisReply *reply = script_run(r, &c, e);
 	if (reply == NULL)
 		return -1;
@@ -259,7 +259,7 @@ page_more(struct redis *r, int64_t limit, const struct filter *filter,
 		const char *id = reply_text(reply_at(reply, i));
 
 		if (id != NULL && (int64_t)page->count < limit)
-			run_read(id, reply_at(reply, i + 1), a,
+			run_from_reply(id, reply_at(reply, i + 1), a,
 			    &page->run[page->count++]);
 	}
 	const char *next = reply_text(reply_at(reply, 0));

@@ -51,7 +51,7 @@ struct run {
  * clock), created_ms and expires_ms (created + ttl), and stores image, network,
  * container, user, labels, ttl and limits. Not listed until started. When the
  * creator dies the record is due RUN_CREATING_MS after the last refresh.
- * ERR_CONFLICT, with a sentence for the caller, where the memory of all runs
+ * ERR_CAPACITY, with a sentence for the caller, where the memory of all runs
  * that have not exited would pass max_memory_mb (0: no cap).
  */
 int run_create(

@@ -24,6 +24,12 @@ static const struct {
 	enum err_kind kind;
 } refusals[] = {
     {"RUN_ABSENT ", ERR_RUN_ABSENT},
+    {"RUN_NOT_RUNNING ", ERR_RUN_NOT_RUNNING},
+    {"CAPACITY ", ERR_CAPACITY},
+    {"LEASE_HELD ", ERR_LEASE_HELD},
+    {"LEASE_SUPERSEDED ", ERR_LEASE_SUPERSEDED},
+    {"LEASE_PENDING ", ERR_LEASE_PENDING},
+    {"RUN_BUSY ", ERR_RUN_BUSY},
     {"CONFLICT ", ERR_CONFLICT},
 };
 

@@ -300,17 +300,17 @@ the_memory_of_all_runs_is_capped(void **state)
 	struct err e = ERR_INIT;
 
 	(void)state;
-	check_fails(run_create(redis, &third, 191, &e), &e, ERR_CONFLICT);
+	check_fails(run_create(redis, &third, 191, &e), &e, ERR_CAPACITY);
 	assert_non_null(strstr(e.text, "128 of 191 MiB"));
 	check_ok(run_create(redis, &third, 192, &e), &e);
 	check_ok(run_destroying(redis, first.id, &e), &e);
-	check_fails(run_create(redis, &third, 192, &e), &e, ERR_CONFLICT);
+	check_fails(run_create(redis, &third, 192, &e), &e, ERR_CAPACITY);
 	check_ok(run_forget(redis, first.id, &e), &e);
 	check_ok(run_create(redis, &third, 192, &e), &e);
 	check_ok(run_exited(redis, &second, &e), &e);
 	check_ok(run_destroying(redis, second.id, &e), &e);
 	check_ok(run_create(redis, &third, 192, &e), &e);
-	check_fails(run_create(redis, &third, 192, &e), &e, ERR_CONFLICT);
+	check_fails(run_create(redis, &third, 192, &e), &e, ERR_CAPACITY);
 }
 
 static void

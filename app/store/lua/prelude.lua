@@ -87,3 +87,37 @@ local function move(id, to, at)
 	look_again(id, at)
 	return nil
 end
+
+-- The lease of a run. `active` where it stands in the way of others; `waiter`
+-- is who waits for the run to become free, nil once that mark is over.
+local function lease(id, time)
+	local v = redis.call('HMGET', record(id), 'leaseHolder',
+		'leaseGeneration', 'leaseExpiresAt', 'leaseWaiter',
+		'leaseWaiterUntil')
+	local expires = tonumber(v[3]) or 0
+
+	return {
+		holder = v[1] or '',
+		generation = tonumber(v[2]) or 0,
+		expires = expires,
+		active = (v[1] or '') ~= '' and expires > time,
+		waiter = (tonumber(v[5]) or 0) > time and v[4] or nil,
+	}
+end
+
+local function held_by(l)
+	return 'the lease of ' .. l.holder .. ' (generation ' ..
+		text(l.generation) .. '), which ends in ' ..
+		text(math.ceil((l.expires - now()) / 1000)) .. ' s'
+end
+
+-- Execs and writes in flight: a set of marks, each with the time until which it
+-- counts. What lapsed belonged to a worker that died.
+local function inflight(id)
+	return 'sbx:inflight:' .. id
+end
+
+local function in_flight(id, time)
+	redis.call('ZREMRANGEBYSCORE', inflight(id), '-inf', text(time))
+	return redis.call('ZCARD', inflight(id))
+end

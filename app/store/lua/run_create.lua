@@ -67,7 +67,7 @@ if most > 0 then
 	local sum = reserved()
 
 	if sum + memory > most then
-		return refuse('CONFLICT', 'The runs hold ' .. text(sum) ..
+		return refuse('CAPACITY', 'The runs hold ' .. text(sum) ..
 			' of ' .. text(most) .. ' MiB of memory; ' ..
 			text(memory) .. ' MiB more do not fit. Destroy a run, ' ..
 			'ask for less memoryMb, or raise SBX_MAX_MEMORY_MB.')
