@@ -4,6 +4,7 @@
 #include <ctype.h>
 #include <dirent.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -91,16 +92,32 @@ proc_has(pid_t pid, const char *file, const char *text)
 	       strstr(bytes, text) != NULL;
 }
 
-size_t
-proc_count(const char *text)
+/* Send a signal (0: none) to the live processes with that text, but us. */
+static size_t
+each(const char *text, int number)
 {
 	static struct proc all[PROC_MOST];
 	size_t count = proc_all(all), found = 0;
 
 	for (size_t i = 0; i < count; i++)
-		found += all[i].pid != getpid() && all[i].state != 'Z' &&
-			 proc_has(all[i].pid, "cmdline", text);
+		if (all[i].pid != getpid() && all[i].state != 'Z' &&
+		    proc_has(all[i].pid, "cmdline", text)) {
+			(void)kill(all[i].pid, number);
+			found++;
+		}
 	return found;
+}
+
+size_t
+proc_count(const char *text)
+{
+	return each(text, 0);
+}
+
+void
+proc_kill(const char *text)
+{
+	(void)each(text, SIGKILL);
 }
 
 bool

@@ -30,6 +30,9 @@ bool proc_has(pid_t pid, const char *file, const char *text);
 /* How many live processes have the text in their arguments, this one aside. */
 size_t proc_count(const char *text);
 
+/* SIGKILL to them. */
+void proc_kill(const char *text);
+
 /* pid descends from ancestor, by the parents of this moment in all[]. */
 bool proc_descends(
     const struct proc *all, size_t count, pid_t pid, pid_t ancestor);
