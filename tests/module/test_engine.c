@@ -3,6 +3,8 @@
 #include "lib/clock.h"
 #include "lib/str.h"
 
+#include <pthread.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -440,6 +442,36 @@ text_is_escaped_for_a_url(void **state)
 	assert_string_equal(path.data, "aZ09-._~%20%2F%3F%25%26%3D%22%C3%A9");
 }
 
+static void *
+use_an_engine(void *arg)
+{
+	struct engine *en = engine_new(arg);
+
+	for (int i = 0; i < 50; i++)
+		do_fine(en, i % 5 ? "GET" : "POST");
+	engine_free(en);
+	return NULL;
+}
+
+static void
+threads_with_an_engine_each_do_not_meet(void **state)
+{
+	struct docker_fixture *d = *state;
+	char socket[128];
+	pthread_t threads[8];
+
+	fake_on(d->fake, fine);
+	(void)snprintf(socket, sizeof(socket), "%s", fake_socket(d->fake));
+	for (size_t i = 0; i < 8; i++)
+		assert_int_equal(
+		    pthread_create(&threads[i], NULL, use_an_engine, socket),
+		    0);
+	for (size_t i = 0; i < 8; i++)
+		assert_int_equal(pthread_join(threads[i], NULL), 0);
+	assert_int_equal(fake_seen(d->fake, NULL, "/x"), 8 * 50);
+	assert_int_equal(fake_connection_count(d->fake), 8 * (1 + 10));
+}
+
 int
 main(void)
 {
@@ -453,6 +485,7 @@ main(void)
 	    docker_test(a_kept_connection_may_die),
 	    docker_test(what_changes_something_is_never_sent_twice),
 	    docker_test(a_missing_engine_is_away),
+	    docker_test(threads_with_an_engine_each_do_not_meet),
 	    docker_test(an_answer_cut_anywhere_is_an_error),
 	    docker_test(what_is_not_http_is_an_error),
 	    docker_test(every_call_ends_at_its_deadline),
