@@ -1,0 +1,441 @@
+/* Leases and operations on a real Redis: every rule of CONTRACT 5. */
+#include "lib/str.h"
+#include "run_fixture.h"
+#include "store/lease.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct credential nobody = {"", 0};
+
+static int64_t
+acquire(const char *id, const char *owner)
+{
+	struct lease lease;
+	struct err e = ERR_INIT;
+
+	check_ok(lease_acquire(redis, id, owner, 60000, "", &lease, &e), &e);
+	assert_int_equal(lease.in_flight, 0);
+	return lease.generation;
+}
+
+/* Begin an operation; ERR_NONE where it was admitted. */
+static enum err_kind
+begin(struct op *op, const char *id, const char *owner, int64_t generation)
+{
+	const struct credential who = {owner, generation};
+	static int number;
+	struct err e = ERR_INIT;
+	struct run run;
+
+	memcpy(op->run, id, ULID_SIZE);
+	(void)snprintf(op->id, sizeof(op->id), "OP%024d", number++);
+	return op_begin(redis, op, &who, &arena, &run, &e) == 0 ? ERR_NONE
+								: e.kind;
+}
+
+static void
+end(const struct op *op)
+{
+	struct err e = ERR_INIT;
+
+	check_ok(op_end(redis, op, &e), &e);
+}
+
+/* The active lease, or mark, is over as far as Redis' clock is concerned. */
+static void
+lapse(const char *id, const char *field)
+{
+	(void)fixture_say("HSET sbx:run:%s %s 1", id, field);
+}
+
+static void
+each_grant_has_a_higher_generation(void **state)
+{
+	struct run run = fixture_start();
+	struct err e = ERR_INIT;
+
+	(void)state;
+	assert_int_equal(acquire(run.id, "anna"), 1);
+	assert_int_equal(acquire(run.id, "anna"), 2);
+	lapse(run.id, "leaseExpiresAt");
+	assert_int_equal(acquire(run.id, "bert"), 3);
+	check_ok(lease_release(redis, run.id, "bert", 3, &e), &e);
+	assert_int_equal(acquire(run.id, "anna"), 4);
+}
+
+static void
+an_active_lease_keeps_others_out(void **state)
+{
+	struct run run = fixture_start();
+	struct lease lease;
+	struct err e = ERR_INIT;
+
+	(void)state;
+	(void)acquire(run.id, "anna");
+	check_fails(lease_acquire(redis, run.id, "bert", 1000, "", &lease, &e),
+	    &e, ERR_LEASE_HELD);
+	assert_non_null(strstr(e.text, "anna"));
+	/* Neither does one that waits get past it. */
+	check_fails(lease_acquire(redis, run.id, "bert", 1000, "w", &lease, &e),
+	    &e, ERR_LEASE_HELD);
+}
+
+static void
+renewal_is_for_the_exact_active_lease(void **state)
+{
+	struct run run = fixture_start();
+	struct lease lease;
+	struct err e = ERR_INIT;
+	int64_t now;
+
+	(void)state;
+	(void)acquire(run.id, "anna");
+	check_fails(lease_renew(redis, run.id, "anna", 2, 9000, &lease, &e), &e,
+	    ERR_LEASE_SUPERSEDED);
+	check_fails(lease_renew(redis, run.id, "bert", 1, 9000, &lease, &e), &e,
+	    ERR_LEASE_SUPERSEDED);
+	assert_non_null(strstr(e.text, "superseded"));
+	check_ok(
+	    lease_renew(redis, run.id, "anna", 1, 86400000, &lease, &e), &e);
+	assert_int_equal(lease.generation, 1);
+	check_ok(store_now(redis, &now, &e), &e);
+	assert_in_range(lease.expires_ms - now, 86000000, 86400000);
+	lapse(run.id, "leaseExpiresAt");
+	check_fails(lease_renew(redis, run.id, "anna", 1, 9000, &lease, &e), &e,
+	    ERR_LEASE_SUPERSEDED);
+}
+
+static void
+release_is_for_the_current_grant_lapsed_or_not(void **state)
+{
+	struct run run = fixture_start();
+	struct err e = ERR_INIT;
+
+	(void)state;
+	(void)acquire(run.id, "anna");
+	check_fails(lease_release(redis, run.id, "anna", 7, &e), &e,
+	    ERR_LEASE_SUPERSEDED);
+	check_fails(lease_release(redis, run.id, "bert", 1, &e), &e,
+	    ERR_LEASE_SUPERSEDED);
+	lapse(run.id, "leaseExpiresAt");
+	check_ok(lease_release(redis, run.id, "anna", 1, &e), &e);
+	check_fails(lease_release(redis, run.id, "anna", 1, &e), &e,
+	    ERR_LEASE_SUPERSEDED);
+	/* An old holder cannot release the next one's. */
+	(void)acquire(run.id, "anna");
+	lapse(run.id, "leaseExpiresAt");
+	(void)acquire(run.id, "bert");
+	check_fails(lease_release(redis, run.id, "anna", 2, &e), &e,
+	    ERR_LEASE_SUPERSEDED);
+	assert_string_equal(
+	    fixture_say("HGET sbx:run:%s leaseHolder", run.id), "bert");
+}
+
+static void
+the_fence_lets_only_the_holder_through(void **state)
+{
+	struct run run = fixture_start();
+	struct op op;
+
+	(void)state;
+	/* No lease: any credential passes. */
+	assert_int_equal(begin(&op, run.id, "", 0), ERR_NONE);
+	end(&op);
+	assert_int_equal(begin(&op, run.id, "zoe", 9), ERR_NONE);
+	end(&op);
+	(void)acquire(run.id, "anna");
+	assert_int_equal(begin(&op, run.id, "", 0), ERR_LEASE_HELD);
+	assert_int_equal(begin(&op, run.id, "bert", 1), ERR_LEASE_SUPERSEDED);
+	assert_int_equal(begin(&op, run.id, "anna", 2), ERR_LEASE_SUPERSEDED);
+	assert_int_equal(begin(&op, run.id, "anna", 0), ERR_LEASE_SUPERSEDED);
+	assert_int_equal(begin(&op, run.id, "anna", 1), ERR_NONE);
+	assert_int_equal(op.generation, 1);
+	end(&op);
+	lapse(run.id, "leaseExpiresAt");
+	assert_int_equal(begin(&op, run.id, "", 0), ERR_NONE);
+	end(&op);
+}
+
+static void
+a_busy_run_is_not_granted(void **state)
+{
+	struct run run = fixture_start();
+	struct lease lease;
+	struct err e = ERR_INIT;
+	struct op op;
+
+	(void)state;
+	assert_int_equal(begin(&op, run.id, "", 0), ERR_NONE);
+	check_fails(lease_acquire(redis, run.id, "anna", 1000, "", &lease, &e),
+	    &e, ERR_RUN_BUSY);
+	assert_non_null(strstr(e.text, "busy"));
+	/* The holder of a lease renews under its own operation. */
+	end(&op);
+	(void)acquire(run.id, "anna");
+	assert_int_equal(begin(&op, run.id, "anna", 1), ERR_NONE);
+	check_ok(lease_renew(redis, run.id, "anna", 1, 9000, &lease, &e), &e);
+	check_fails(lease_acquire(redis, run.id, "anna", 1000, "", &lease, &e),
+	    &e, ERR_RUN_BUSY);
+	end(&op);
+}
+
+static void
+the_mark_of_a_dead_worker_lapses(void **state)
+{
+	struct run run = fixture_start();
+	struct op op;
+
+	(void)state;
+	assert_int_equal(begin(&op, run.id, "", 0), ERR_NONE);
+	(void)fixture_say("ZADD sbx:inflight:%s 1 %s", run.id, op.id);
+	assert_int_equal(acquire(run.id, "anna"), 1);
+	assert_string_equal(fixture_say("EXISTS sbx:inflight:%s", run.id), "0");
+}
+
+static void
+a_waiter_keeps_new_operations_out(void **state)
+{
+	struct run run = fixture_start();
+	struct lease lease;
+	struct err e = ERR_INIT;
+	struct op op, late;
+
+	(void)state;
+	assert_int_equal(begin(&op, run.id, "", 0), ERR_NONE);
+	check_ok(
+	    lease_acquire(redis, run.id, "anna", 1000, "w1", &lease, &e), &e);
+	assert_int_equal(lease.in_flight, 1);
+	assert_int_equal(begin(&late, run.id, "", 0), ERR_LEASE_PENDING);
+	check_fails(
+	    lease_acquire(redis, run.id, "bert", 1000, "w2", &lease, &e), &e,
+	    ERR_LEASE_PENDING);
+	check_fails(lease_acquire(redis, run.id, "bert", 1000, "", &lease, &e),
+	    &e, ERR_LEASE_PENDING);
+	end(&op);
+	check_ok(
+	    lease_acquire(redis, run.id, "anna", 1000, "w1", &lease, &e), &e);
+	assert_int_equal(lease.in_flight, 0);
+	assert_int_equal(lease.generation, 1);
+	assert_int_equal(begin(&late, run.id, "anna", 1), ERR_NONE);
+	end(&late);
+}
+
+static void
+a_waiter_that_left_is_forgotten(void **state)
+{
+	struct run run = fixture_start();
+	struct lease lease;
+	struct err e = ERR_INIT;
+	struct op op, late;
+
+	(void)state;
+	assert_int_equal(begin(&op, run.id, "", 0), ERR_NONE);
+	check_ok(
+	    lease_acquire(redis, run.id, "anna", 1000, "w1", &lease, &e), &e);
+	/* Another's token forgets nothing. */
+	check_ok(lease_forget(redis, run.id, "w2", &e), &e);
+	assert_int_equal(begin(&late, run.id, "", 0), ERR_LEASE_PENDING);
+	check_ok(lease_forget(redis, run.id, "w1", &e), &e);
+	assert_int_equal(begin(&late, run.id, "", 0), ERR_NONE);
+	end(&late);
+	/* One that died is forgotten by itself. */
+	check_ok(
+	    lease_acquire(redis, run.id, "anna", 1000, "w1", &lease, &e), &e);
+	lapse(run.id, "leaseWaiterUntil");
+	assert_int_equal(begin(&late, run.id, "", 0), ERR_NONE);
+	end(&late);
+	end(&op);
+}
+
+static bool
+refresh(const struct op *op)
+{
+	struct err e = ERR_INIT;
+	bool dead = false;
+
+	check_ok(op_refresh(redis, op, 1, &dead, &e), &e);
+	return !dead;
+}
+
+static void
+a_worker_that_wakes_late_learns_that_it_lost(void **state)
+{
+	struct run run = fixture_start();
+	struct op op;
+
+	(void)state;
+	assert_int_equal(begin(&op, run.id, "", 0), ERR_NONE);
+	assert_true(refresh(&op));
+	/* Its mark lapses while nobody is given the run: no harm. */
+	(void)fixture_say("DEL sbx:inflight:%s", run.id);
+	assert_true(refresh(&op));
+	assert_string_equal(fixture_say("ZCARD sbx:inflight:%s", run.id), "1");
+	/* And while somebody is: the operation must end. */
+	(void)fixture_say("DEL sbx:inflight:%s", run.id);
+	(void)acquire(run.id, "anna");
+	assert_false(refresh(&op));
+	assert_string_equal(fixture_say("EXISTS sbx:inflight:%s", run.id), "0");
+}
+
+static void
+an_adopted_run_keeps_its_operations(void **state)
+{
+	struct run run = fixture_start();
+	struct err e = ERR_INIT;
+	struct op op;
+	bool adopted;
+
+	(void)state;
+	assert_int_equal(begin(&op, run.id, "", 0), ERR_NONE);
+	(void)fixture_say("FLUSHALL");
+	assert_true(refresh(&op));
+	run.state = "running";
+	check_ok(run_adopt(redis, &run, &adopted, &e), &e);
+	assert_true(adopted);
+	assert_true(refresh(&op));
+	assert_string_equal(fixture_say("ZCARD sbx:inflight:%s", run.id), "1");
+	end(&op);
+	/* Generations go on above all earlier ones. */
+	assert_true(acquire(run.id, "anna") > 1000000000000);
+}
+
+static void
+only_a_running_run_gets_a_mark(void **state)
+{
+	struct run run = fixture_start(), got;
+	struct err e = ERR_INIT;
+	struct op op;
+
+	(void)state;
+	run.exit_reason = "killed";
+	check_ok(run_exited(redis, &run, &e), &e);
+	memcpy(op.run, run.id, sizeof(op.run));
+	memcpy(op.id, run.id, sizeof(op.id));
+	check_ok(op_begin(redis, &op, &nobody, &arena, &got, &e), &e);
+	assert_string_equal(got.state, "exited");
+	assert_string_equal(got.exit_reason, "killed");
+	assert_string_equal(fixture_say("EXISTS sbx:inflight:%s", run.id), "0");
+	check_ok(run_destroying(redis, run.id, &e), &e);
+	check_ok(run_forget(redis, run.id, &e), &e);
+	assert_int_equal(begin(&op, run.id, "", 0), ERR_RUN_ABSENT);
+}
+
+/* -- the race ------------------------------------------------------------ */
+
+#define RACERS 8
+#define ROUNDS 1500
+
+static struct {
+	char run[ULID_SIZE];
+	atomic_int ops, leases; /* what is believed to be in force now */
+	atomic_int overlaps, repeats, grants, admitted;
+	atomic_llong highest;
+} race;
+
+/* While the lease is held by us and nobody releases it, nothing else runs. */
+static void
+race_for_lease(struct redis *r, const char *owner)
+{
+	struct lease lease;
+	struct err e = ERR_INIT;
+
+	if (lease_acquire(r, race.run, owner, 60000, "", &lease, &e) != 0)
+		return;
+	if (atomic_fetch_add(&race.leases, 1) != 0 ||
+	    atomic_load(&race.ops) != 0)
+		atomic_fetch_add(&race.overlaps, 1);
+	if (atomic_exchange(&race.highest, lease.generation) >=
+	    lease.generation)
+		atomic_fetch_add(&race.repeats, 1);
+	atomic_fetch_add(&race.grants, 1);
+	atomic_fetch_sub(&race.leases, 1);
+	check_ok(lease_release(r, race.run, owner, lease.generation, &e), &e);
+}
+
+static void
+race_for_op(struct redis *r, int racer, int round)
+{
+	struct arena a = ARENA_INIT;
+	struct err e = ERR_INIT;
+	struct run run;
+	struct op op;
+
+	memcpy(op.run, race.run, sizeof(op.run));
+	(void)snprintf(
+	    op.id, sizeof(op.id), "OP%012d%012d", racer, round % 100000);
+	if (op_begin(r, &op, &nobody, &a, &run, &e) == 0) {
+		atomic_fetch_add(&race.ops, 1);
+		if (atomic_load(&race.leases) != 0)
+			atomic_fetch_add(&race.overlaps, 1);
+		atomic_fetch_add(&race.admitted, 1);
+		atomic_fetch_sub(&race.ops, 1);
+		check_ok(op_end(r, &op, &e), &e);
+	}
+	arena_release(&a);
+}
+
+static void *
+racer(void *arg)
+{
+	int number = (int)(intptr_t)arg;
+	struct err e = ERR_INIT;
+	struct redis *r = redis_new(fixture.url, &e);
+	char owner[16];
+
+	(void)snprintf(owner, sizeof(owner), "racer-%d", number);
+	for (int round = 0; r != NULL && round < ROUNDS; round++) {
+		if ((number + round) % 2 == 0)
+			race_for_lease(r, owner);
+		else
+			race_for_op(r, number, round);
+	}
+	redis_free(r);
+	return NULL;
+}
+
+static void
+no_grant_overlaps_an_operation_in_12000_attempts(void **state)
+{
+	struct run run = fixture_start();
+	pthread_t threads[RACERS];
+
+	(void)state;
+	memcpy(race.run, run.id, sizeof(race.run));
+	for (intptr_t i = 0; i < RACERS; i++)
+		assert_int_equal(
+		    pthread_create(&threads[i], NULL, racer, (void *)i), 0);
+	for (int i = 0; i < RACERS; i++)
+		(void)pthread_join(threads[i], NULL);
+	assert_int_equal(atomic_load(&race.overlaps), 0);
+	assert_int_equal(atomic_load(&race.repeats), 0);
+	assert_true(atomic_load(&race.grants) > 0);
+	assert_true(atomic_load(&race.admitted) > 0);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+#define T(name) cmocka_unit_test_setup(name, fixture_empty)
+	    T(each_grant_has_a_higher_generation),
+	    T(an_active_lease_keeps_others_out),
+	    T(renewal_is_for_the_exact_active_lease),
+	    T(release_is_for_the_current_grant_lapsed_or_not),
+	    T(the_fence_lets_only_the_holder_through),
+	    T(a_busy_run_is_not_granted),
+	    T(the_mark_of_a_dead_worker_lapses),
+	    T(a_waiter_keeps_new_operations_out),
+	    T(a_waiter_that_left_is_forgotten),
+	    T(a_worker_that_wakes_late_learns_that_it_lost),
+	    T(an_adopted_run_keeps_its_operations),
+	    T(only_a_running_run_gets_a_mark),
+	    T(no_grant_overlaps_an_operation_in_12000_attempts),
+#undef T
+	};
+
+	return cmocka_run_group_tests(tests, fixture_open, fixture_close);
+}
