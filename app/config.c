@@ -58,7 +58,7 @@ read_text(const struct variable *v, const char *value, struct config *c,
 		return err_set(e, ERR_INPUT,
 		    "%s is \"%s\": it must be an absolute path", v->name,
 		    value);
-	const char *kept = mem_strdup(value);
+	const char *kept = value == v->def ? value : mem_strdup(value);
 	memcpy((char *)c + v->offset, &kept, sizeof(kept));
 	return 0;
 }

@@ -57,7 +57,7 @@ set_signals_up(void)
 int
 main(int argc, char **argv)
 {
-	struct config config;
+	static struct config config; /* its strings live as long as we do */
 	char instance[ULID_SIZE];
 	struct err e = ERR_INIT;
 	int status = read_options(argc, argv);
