@@ -170,6 +170,7 @@ try_remove(struct engine *en, const char *path, int timeout_ms, struct err *e)
 	if (reply.status == 204 || reply.status == 404)
 		return 1;
 	(void)engine_refused(&reply, "cannot remove the container", e);
+	e->kind = ERR_ENGINE;
 	return reply.status == 409 && strstr(e->text, "in progress") ? 0 : -1;
 }
 
@@ -188,8 +189,10 @@ container_remove(struct engine *en, const char *id, struct err *e)
 
 		if (rc != 0)
 			return rc > 0 ? 0 : -1;
-		if (clock_left(deadline) <= pause_ms)
-			return -1; /* what Docker said last */
+		if (clock_left(deadline) <= pause_ms) {
+			e->kind = ERR_ENGINE_TIMEOUT; /* with its last words */
+			return -1;
+		}
 		(void)poll(NULL, 0, pause_ms);
 		pause_ms = pause_ms < 500 ? pause_ms * 2 : 500;
 	}

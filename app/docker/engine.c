@@ -14,6 +14,7 @@
 #define API_MINOR 47 /* 1.47: the newest API this was written for */
 #define GONE_CHECK_MS 200
 #define URL_MAX (16u * 1024)
+#define AUTH_LINE_MAX (256u * 1024)
 
 struct engine {
 	char *socket_path;
@@ -97,7 +98,7 @@ open_socket(void *arg, curlsocktype purpose, struct curl_sockaddr *address)
 }
 
 /* libcurl takes an answer that is cut off in its head for a whole one. */
-static size_t
+static size_t /* NOLINTNEXTLINE(readability-non-const-parameter): its type */
 take_head(char *line, size_t unit, size_t size, void *arg)
 {
 	struct transfer *t = arg;
@@ -172,7 +173,7 @@ set_request(CURL *c, const struct engine_call *call)
 	(void)curl_easy_setopt(
 	    c, CURLOPT_FRESH_CONNECT, (long)!str_eq(call->method, "GET"));
 	if (call->registry_auth != NULL) {
-		BUF_AUTO line = BUF_INIT(64u * 1024);
+		BUF_AUTO line = BUF_INIT(AUTH_LINE_MAX);
 
 		buf_addf(&line, "X-Registry-Auth: %s", call->registry_auth);
 		fields = curl_slist_append(fields, line.data);

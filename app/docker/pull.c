@@ -89,7 +89,11 @@ read_line(struct pull *p, struct err *e)
 	if (!json_is_object(line))
 		return err_set(
 		    e, ERR_ENGINE, "Docker's word on a pull is not JSON");
-	const char *error = json_string_value(json_object_get(line, "error"));
+	/* Both say the same; `error` is deprecated. */
+	const char *error = json_string_value(
+	    json_object_get(json_object_get(line, "errorDetail"), "message"));
+	if (error == NULL)
+		error = json_string_value(json_object_get(line, "error"));
 	if (error == NULL) {
 		count_layer(p, line);
 		return 0;

@@ -359,7 +359,7 @@ a_removal_that_fails_is_an_error(void **state)
 	fake_on(d->fake, (struct fake_rule){.method = "DELETE",
 			     .status = 409,
 			     .body = "{\"message\":\"something else\"}"});
-	check_fails(container_remove(d->engine, "c1", &e), &e, ERR_CONFLICT);
+	check_fails(container_remove(d->engine, "c1", &e), &e, ERR_ENGINE);
 }
 
 /* Every call, with every way for an engine to be lost under it. */

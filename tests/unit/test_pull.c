@@ -56,11 +56,11 @@ an_error_in_the_stream_is_kept(void **state)
 
 	(void)state;
 	check_ok(feed(&p,
-		     "{\"errorDetail\":{\"message\":\"unexpected EOF\"},"
-		     "\"error\":\"unexpected EOF\"}",
+		     "{\"error\":\"denied\"}\n"
+		     "{\"errorDetail\":{\"message\":\"unexpected EOF\"}}",
 		     &e),
 	    &e);
-	assert_string_equal(p.error, "");
+	assert_string_equal(p.error, "denied");
 	check_ok(feed(&p, "\n", &e), &e);
 	assert_string_equal(p.error, "unexpected EOF");
 	pull_release(&p);
