@@ -179,21 +179,23 @@ container_remove(struct engine *en, const char *id, struct err *e)
 {
 	int64_t deadline = clock_mono_ms() + REMOVE_MS;
 	BUF_AUTO path = BUF_INIT(PATH_MAX_SIZE);
-	int pause_ms = 10;
+	struct err last = ERR_INIT;
+	int pause_ms = 10, rc;
 
 	container_path(&path, id, "?force=1&v=1");
 	/* Asking again, not just looking: where the other removal fails, the
 	 * container stays, and this one takes over. */
-	for (;;) {
-		int rc = try_remove(en, path.data, clock_left(deadline), e);
-
-		if (rc != 0)
-			return rc > 0 ? 0 : -1;
+	while ((rc = try_remove(en, path.data, clock_left(deadline), &last)) ==
+	       0) {
 		if (clock_left(deadline) <= pause_ms) {
-			e->kind = ERR_ENGINE_TIMEOUT; /* with its last words */
-			return -1;
+			last.kind = ERR_ENGINE_TIMEOUT;
+			break;
 		}
 		(void)poll(NULL, 0, pause_ms);
 		pause_ms = pause_ms < 500 ? pause_ms * 2 : 500;
 	}
+	if (rc > 0)
+		return 0;
+	*e = last;
+	return -1;
 }

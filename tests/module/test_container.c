@@ -338,6 +338,7 @@ a_removal_in_progress_is_waited_for(void **state)
 		check_ok(container_remove(d->engine, "c1", &e), &e);
 		assert_int_equal(
 		    fake_seen(d->fake, "DELETE", NULL), 4 * (i + 1));
+		assert_int_equal(e.kind, ERR_NONE);
 	}
 }
 
