@@ -88,6 +88,7 @@ op_begin(struct redis *r, struct op *op, const struct credential *who,
 	script_add(&c, who->owner);
 	script_add_int(&c, who->generation);
 	script_add_int(&c, OP_MARK_MS);
+	script_add_int(&c, op->window_ms);
 	run_add_field_names(&c);
 	struct redisReply *reply = script_run(r, &c, e);
 	if (reply == NULL)
@@ -117,6 +118,7 @@ refresh_batch(struct redis *r, const struct op *ops, size_t count, bool *dead,
 
 	script_begin(&c, SCRIPT_op_refresh);
 	script_add_int(&c, OP_MARK_MS);
+	script_add_int(&c, ops[0].window_ms); /* the same for all of a box */
 	for (size_t i = 0; i < count; i++) {
 		script_add(&c, ops[i].run);
 		script_add(&c, ops[i].id);
@@ -150,4 +152,18 @@ op_refresh(struct redis *r, const struct op *ops, size_t count, bool *dead,
 		count -= batch;
 	}
 	return 0;
+}
+
+int
+run_extend(struct redis *r, const char *id, const struct credential *who,
+    int64_t ttl_ms, struct err *e)
+{
+	struct script_call c;
+
+	script_begin(&c, SCRIPT_run_extend);
+	script_add(&c, id);
+	script_add(&c, who->owner);
+	script_add_int(&c, who->generation);
+	script_add_int(&c, ttl_ms);
+	return script_do(r, &c, e);
 }

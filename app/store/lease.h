@@ -47,6 +47,7 @@ int lease_release(struct redis *r, const char *id, const char *owner,
 struct op {
 	char run[ULID_SIZE], id[ULID_SIZE];
 	int64_t generation; /* that it was admitted under */
+	int64_t window_ms; /* a run with autoExtend and less left is extended */
 };
 
 /* Who asks for an operation: owner "" and generation 0 without a credential. */
@@ -56,9 +57,9 @@ struct credential {
 };
 
 /*
- * Admit and mark op (run and id given; generation is filled) in one step, and
- * read the run's record. A run that is not running is admitted without a mark:
- * the caller looks at its state.
+ * Admit and mark op (run, id and window given; generation is filled) in one
+ * step, and read the run's record. A run that is not running is admitted
+ * without a mark: the caller looks at its state.
  */
 int op_begin(struct redis *r, struct op *op, const struct credential *who,
     struct arena *a, struct run *ret_run, struct err *e);
@@ -70,5 +71,10 @@ int op_end(struct redis *r, const struct op *op, struct err *e);
  */
 int op_refresh(struct redis *r, const struct op *ops, size_t count, bool *dead,
     struct err *e);
+
+/* A later deadline for a run: now + ttl, never earlier than before, never later
+ * than createdAt + 24 h; fenced like an operation. */
+int run_extend(struct redis *r, const char *id, const struct credential *who,
+    int64_t ttl_ms, struct err *e);
 
 #endif

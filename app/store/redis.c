@@ -176,44 +176,55 @@ send_all(
 	return 0;
 }
 
-static int
-receive(struct redis *r, int64_t deadline, redisReply **ret, struct err *e)
+/* As many bytes as there are, or wait for some. */
+static ssize_t
+receive_some(int fd, char *to, size_t room, int64_t deadline, struct err *e)
+{
+	for (;;) {
+		ssize_t n = recv(fd, to, room, 0);
+
+		if (n > 0)
+			return n;
+		if (n == 0)
+			return err_set(e, ERR_STORE_AWAY, "Redis hung up");
+		if (errno != EAGAIN && errno != EINTR)
+			return err_sys(e, ERR_STORE_AWAY, "Redis hung up");
+		if (wait_for(fd, POLLIN, deadline, e) != 0)
+			return -1;
+	}
+}
+
+static redisReply *
+receive(struct redis *r, int64_t deadline, struct err *e)
 {
 	char bytes[READ_SIZE];
 	size_t total = 0;
 	void *reply = NULL;
 
-	for (;;) {
-		if (redisReaderGetReply(r->reader, &reply) != REDIS_OK)
-			return err_set(e, ERR_STORE,
+	while (total <= REDIS_REPLY_MAX) {
+		if (redisReaderGetReply(r->reader, &reply) != REDIS_OK) {
+			(void)err_set(e, ERR_STORE,
 			    "Redis answered nonsense: %s", r->reader->errstr);
-		if (reply != NULL)
-			break;
-		ssize_t n = recv(r->fd, bytes, sizeof(bytes), 0);
-		if (n > 0) {
-			total += (size_t)n;
-			if (total > REDIS_REPLY_MAX)
-				return err_set(
-				    e, ERR_STORE, "Redis' reply is too large");
-			(void)redisReaderFeed(r->reader, bytes, (size_t)n);
-		} else if (n == 0) {
-			return err_set(e, ERR_STORE_AWAY, "Redis hung up");
-		} else if (errno == EAGAIN) {
-			if (wait_for(r->fd, POLLIN, deadline, e) != 0)
-				return -1;
-		} else if (errno != EINTR) {
-			return err_sys(e, ERR_STORE_AWAY, "Redis hung up");
+			return NULL;
 		}
+		if (reply != NULL)
+			return reply;
+		ssize_t n =
+		    receive_some(r->fd, bytes, sizeof(bytes), deadline, e);
+		if (n < 0)
+			return NULL;
+		total += (size_t)n;
+		(void)redisReaderFeed(r->reader, bytes, (size_t)n);
 	}
-	*ret = reply;
-	return 0;
+	(void)err_set(e, ERR_STORE, "Redis' reply is too large");
+	return NULL;
 }
 
-/* One command and its reply. *ret_unsent says that it was not executed. */
-static int
+/* One command and its reply, or NULL; *ret_unsent then says that it was not
+ * executed. */
+static redisReply *
 exchange(struct redis *r, int argc, const char *const *argv,
-    const size_t *argv_size, int64_t deadline, bool *ret_unsent,
-    redisReply **ret, struct err *e)
+    const size_t *argv_size, int64_t deadline, bool *ret_unsent, struct err *e)
 {
 	char *bytes;
 	/* hiredis 0.14 lacks the const; it does not write to argv. */
@@ -221,12 +232,12 @@ exchange(struct redis *r, int argc, const char *const *argv,
 
 	memcpy(&unconst, &argv, sizeof(argv));
 	int size = redisFormatCommandArgv(&bytes, argc, unconst, argv_size);
-	if (size < 0)
-		return err_set(e, ERR_INTERNAL, "cannot form a Redis command");
+	if (size < 0) /* out of memory */
+		abort();
 	int rc = send_all(r->fd, bytes, (size_t)size, deadline, e);
 	redisFreeCommand(bytes);
 	*ret_unsent = rc != 0;
-	return rc != 0 ? -1 : receive(r, deadline, ret, e);
+	return rc != 0 ? NULL : receive(r, deadline, e);
 }
 
 /* A command of the handshake, which must succeed. */
@@ -234,10 +245,10 @@ static int
 handshake(struct redis *r, int argc, const char *const *argv, int64_t deadline,
     struct err *e)
 {
-	redisReply *reply;
 	bool unsent;
+	redisReply *reply = exchange(r, argc, argv, NULL, deadline, &unsent, e);
 
-	if (exchange(r, argc, argv, NULL, deadline, &unsent, &reply, e) != 0)
+	if (reply == NULL)
 		return -1;
 	int rc = 0;
 	if (reply->type == REDIS_REPLY_ERROR)
@@ -316,15 +327,16 @@ redis_command(struct redis *r, int argc, const char *const *argv,
 {
 	int64_t deadline = clock_mono_ms() + REDIS_CALL_MS;
 	redisReply *reply = NULL;
-	bool unsent = false;
+	bool unsent;
 
-	for (int try = 0; try < 2; try++) {
+	for (int try = 0;; try++) {
 		if (connected(r, deadline, e) != 0)
 			return NULL;
-		if (exchange(r, argc, argv, argv_size, deadline, &unsent,
-			&reply, e) == 0)
+		reply =
+		    exchange(r, argc, argv, argv_size, deadline, &unsent, e);
+		if (reply != NULL)
 			break;
-		if (try == 1 || !unsent || clock_left(deadline) == 0) {
+		if (try > 0 || !unsent || clock_left(deadline) == 0) {
 			drop(r);
 			return NULL;
 		}

@@ -31,6 +31,7 @@ begin(struct op *op, const char *id, const char *owner, int64_t generation)
 	struct err e = ERR_INIT;
 	struct run run;
 
+	op->window_ms = 30000;
 	memcpy(op->run, id, ULID_SIZE);
 	(void)snprintf(op->id, sizeof(op->id), "OP%024d", number++);
 	return op_begin(redis, op, &who, &arena, &run, &e) == 0 ? ERR_NONE
@@ -313,6 +314,7 @@ only_a_running_run_gets_a_mark(void **state)
 	(void)state;
 	run.exit_reason = "killed";
 	check_ok(run_exited(redis, &run, &e), &e);
+	op.window_ms = 30000;
 	memcpy(op.run, run.id, sizeof(op.run));
 	memcpy(op.id, run.id, sizeof(op.id));
 	check_ok(op_begin(redis, &op, &nobody, &arena, &got, &e), &e);
@@ -322,6 +324,81 @@ only_a_running_run_gets_a_mark(void **state)
 	check_ok(run_destroying(redis, run.id, &e), &e);
 	check_ok(run_forget(redis, run.id, &e), &e);
 	assert_int_equal(begin(&op, run.id, "", 0), ERR_RUN_ABSENT);
+}
+
+static int64_t
+deadline(const char *id)
+{
+	return fixture_get(id).expires_ms;
+}
+
+static void
+a_deadline_moves_later_and_a_day_at_most(void **state)
+{
+	struct run run = fixture_start();
+	struct err e = ERR_INIT;
+	int64_t first = deadline(run.id), now;
+
+	(void)state;
+	/* Never earlier than before. */
+	check_ok(run_extend(redis, run.id, &nobody, 1000, &e), &e);
+	assert_int_equal(deadline(run.id), first);
+	check_ok(run_extend(redis, run.id, &nobody, 3600000, &e), &e);
+	check_ok(store_now(redis, &now, &e), &e);
+	assert_in_range(deadline(run.id) - now, 3500000, 3600000);
+	/* Never later than a day after the creation. */
+	(void)fixture_say("HSET sbx:run:%s createdAt %lld", run.id,
+	    (long long)(now - 86400000 + 7200000));
+	check_ok(run_extend(redis, run.id, &nobody, 86400000, &e), &e);
+	assert_int_equal(deadline(run.id), now + 7200000);
+	/* The queue of deadlines knows. */
+	assert_int_equal(
+	    atoll(fixture_say("ZSCORE sbx:runs %s", run.id)), now + 7200000);
+}
+
+static void
+an_extension_is_fenced(void **state)
+{
+	struct run run = fixture_start();
+	struct err e = ERR_INIT;
+	const struct credential anna = {"anna", 1}, old = {"anna", 0};
+
+	(void)state;
+	(void)acquire(run.id, "anna");
+	check_fails(run_extend(redis, run.id, &nobody, 3600000, &e), &e,
+	    ERR_LEASE_HELD);
+	check_fails(run_extend(redis, run.id, &old, 3600000, &e), &e,
+	    ERR_LEASE_SUPERSEDED);
+	check_ok(run_extend(redis, run.id, &anna, 3600000, &e), &e);
+	check_ok(run_destroying(redis, run.id, &e), &e);
+	check_fails(run_extend(redis, run.id, &anna, 3600000, &e), &e,
+	    ERR_RUN_NOT_RUNNING);
+}
+
+static void
+what_is_done_in_a_run_extends_it_where_it_asked_for_that(void **state)
+{
+	struct run run = fixture_start();
+	struct err e = ERR_INIT;
+	int64_t now, soon;
+	struct op op;
+
+	(void)state;
+	check_ok(store_now(redis, &now, &e), &e);
+	soon = now + 10000;
+	(void)fixture_say(
+	    "HSET sbx:run:%s expiresAt %lld", run.id, (long long)soon);
+	assert_int_equal(begin(&op, run.id, "", 0), ERR_NONE);
+	assert_int_equal(deadline(run.id), soon);
+	(void)fixture_say("HSET sbx:run:%s autoExtend 1", run.id);
+	assert_true(refresh(&op));
+	assert_true(deadline(run.id) > now + 1700000);
+	/* With more left than the window nothing moves. */
+	soon = deadline(run.id);
+	end(&op);
+	assert_int_equal(begin(&op, run.id, "", 0), ERR_NONE);
+	assert_int_equal(deadline(run.id), soon);
+	end(&op);
 }
 
 /* -- the race ------------------------------------------------------------ */
@@ -364,6 +441,7 @@ race_for_op(struct redis *r, int racer, int round)
 	struct run run;
 	struct op op;
 
+	op.window_ms = 30000;
 	memcpy(op.run, race.run, sizeof(op.run));
 	(void)snprintf(
 	    op.id, sizeof(op.id), "OP%012d%012d", racer, round % 100000);
@@ -432,6 +510,9 @@ main(void)
 	    T(a_waiter_that_left_is_forgotten),
 	    T(a_worker_that_wakes_late_learns_that_it_lost),
 	    T(an_adopted_run_keeps_its_operations),
+	    T(a_deadline_moves_later_and_a_day_at_most),
+	    T(an_extension_is_fenced),
+	    T(what_is_done_in_a_run_extends_it_where_it_asked_for_that),
 	    T(only_a_running_run_gets_a_mark),
 	    T(no_grant_overlaps_an_operation_in_12000_attempts),
 #undef T

@@ -2,7 +2,7 @@
 -- Replies the positions (from 1) of operations that must end: their mark lapsed
 -- and the run was given to somebody since. A mark that is lost while nobody was
 -- given the run (a flushed Redis, an adopted record) is made again.
-local mark, time = tonumber(ARGV[1]), now()
+local mark, window, time = tonumber(ARGV[1]), tonumber(ARGV[2]), now()
 local dead = {}
 
 local function given_since(id, generation)
@@ -12,7 +12,7 @@ local function given_since(id, generation)
 		tonumber(redis.call('HGET', record(id), 'adoptedAt'))
 end
 
-for i = 2, #ARGV, 3 do
+for i = 3, #ARGV, 3 do
 	local id, op, generation = ARGV[i], ARGV[i + 1], tonumber(ARGV[i + 2])
 	local key, from = inflight(id), state(id)
 	local there = redis.call('ZSCORE', key, op)
@@ -22,8 +22,9 @@ for i = 2, #ARGV, 3 do
 	elseif there or not given_since(id, generation) then
 		redis.call('ZADD', key, text(time + mark), op)
 		redis.call('PEXPIRE', key, text(mark * 2))
+		auto_extend(id, time, window)
 	else
-		dead[#dead + 1] = text((i + 1) / 3)
+		dead[#dead + 1] = text(i / 3)
 	end
 end
 return dead

@@ -121,3 +121,46 @@ local function in_flight(id, time)
 	redis.call('ZREMRANGEBYSCORE', inflight(id), '-inf', text(time))
 	return redis.call('ZCARD', inflight(id))
 end
+
+-- Who asks for an operation passes where no lease is active, or with exactly
+-- the active one's owner and generation ('' and 0: no credential).
+local function fence(id, owner, generation, time)
+	local l = lease(id, time)
+
+	if l.active and (l.holder ~= owner or l.generation ~= generation) then
+		if owner == '' and generation == 0 then
+			return refuse('LEASE_HELD', 'Run ' .. id ..
+				' is under ' .. held_by(l) ..
+				'; give its owner and generation.')
+		end
+		return refuse('LEASE_SUPERSEDED', 'This lease of run ' .. id ..
+			' was superseded: ' .. held_by(l) .. ' stands now.')
+	end
+	if l.waiter then
+		return refuse('LEASE_PENDING', 'A caller waits to take run ' ..
+			id .. ' over; try again later.')
+	end
+	return nil
+end
+
+-- A later deadline, ttl ms from now at most, bounded by the run's day.
+local function extend(id, time, ttl)
+	local v = redis.call('HMGET', record(id), 'createdAt', 'expiresAt')
+	local expires = math.min(time + ttl, tonumber(v[1]) + day)
+
+	if expires > tonumber(v[2]) then
+		redis.call('HSET', record(id), 'expiresAt', text(expires))
+		look_again(id, expires)
+	end
+end
+
+-- What is done in a run that asked for autoExtend keeps it alive, once less
+-- than window ms are left.
+local function auto_extend(id, time, window)
+	local v = redis.call('HMGET', record(id), 'autoExtend', 'expiresAt',
+		'ttlSec')
+
+	if v[1] == '1' and tonumber(v[2]) - time < window then
+		extend(id, time, v[3] * 1000)
+	end
+end
