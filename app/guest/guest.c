@@ -159,9 +159,12 @@ wait_started(struct guest *g, bool (*gone)(void *arg), void *arg, struct err *e)
 			return 0;
 		if (rc > 0)
 			return refusal_of_guest(ev.why, ev.bytes, ev.size, e);
-		if (g->closed)
-			return refusal_of_engine(
-			    g->in.notes.data, g->in.notes.size, e);
+		if (g->closed) {
+			size_t size;
+			const char *words = inbound_words(&g->in, &size);
+
+			return refusal_of_engine(words, size, e);
+		}
 		if (gone != NULL && gone(arg))
 			return err_set(e, ERR_GONE_AWAY, "the caller left");
 		int64_t now = clock_mono_ms();

@@ -8,12 +8,13 @@ inbound_release(struct inbound *in)
 	buf_release(&in->notes);
 }
 
+/* Add text to what a person may read, up to its limit. */
 static void
-note(struct inbound *in, const char *bytes, size_t size)
+note(struct buf *to, const char *bytes, size_t size)
 {
-	size_t room = in->notes.max - in->notes.size;
+	size_t room = to->size < INBOUND_NOTES ? INBOUND_NOTES - to->size : 0;
 
-	buf_add(&in->notes, bytes, size < room ? size : room);
+	buf_add(to, bytes, size < room ? size : room);
 }
 
 int
@@ -30,9 +31,10 @@ inbound_feed(struct inbound *in, const char *bytes, size_t size, struct err *e)
 			e->kind = ERR_GUEST;
 			return -1;
 		}
-		if (in->demux.stream != DEMUX_STDOUT ||
-		    in->state == INBOUND_REFUSED)
-			note(in, piece, piece_size);
+		if (in->demux.stream != DEMUX_STDOUT)
+			note(&in->notes, piece, piece_size);
+		else if (in->state == INBOUND_REFUSED)
+			note(&in->frames, piece, piece_size);
 		else if (in->state != INBOUND_OVER)
 			buf_add(&in->frames, piece, piece_size);
 	}
@@ -41,14 +43,23 @@ inbound_feed(struct inbound *in, const char *bytes, size_t size, struct err *e)
 	return 0;
 }
 
+const char *
+inbound_words(const struct inbound *in, size_t *ret_size)
+{
+	const struct buf *words =
+	    in->state == INBOUND_REFUSED ? &in->frames : &in->notes;
+
+	*ret_size = words->size;
+	return words->data;
+}
+
 /* What the engine says when it cannot exec comes as plain text on the same
  * stream; none of its bytes can begin a frame. */
 static int
 refused(struct inbound *in)
 {
-	note(in, in->frames.data + in->at, in->frames.size - in->at);
-	buf_reset(&in->frames);
-	in->at = 0;
+	if (in->frames.size > INBOUND_NOTES)
+		in->frames.size = INBOUND_NOTES;
 	in->state = INBOUND_REFUSED;
 	return 0;
 }

@@ -28,9 +28,9 @@ enum inbound_state {
 struct inbound {
 	enum inbound_state state;
 	struct demux demux;
-	struct buf frames; /* received */
+	struct buf frames; /* received; the text where REFUSED */
 	size_t at;	   /* of frames: what comes next */
-	struct buf notes;  /* standard error, and what Docker says itself */
+	struct buf notes;  /* standard error */
 	uint32_t room;	   /* bytes of standard input that may be sent */
 };
 
@@ -59,7 +59,11 @@ int inbound_feed(
 int inbound_next(
     struct inbound *in, struct inbound_event *ret_event, struct err *e);
 
-/* There is a whole frame, or a broken one. */
+/* What was said in words, by the engine or on standard error. No NUL ends it.
+ */
+const char *inbound_words(const struct inbound *in, size_t *ret_size);
+
+/* A running command has an event, or an error, to be had without a feed. */
 bool inbound_pending(const struct inbound *in);
 
 #endif

@@ -5,7 +5,8 @@
 
 #include <string.h>
 
-#define TEXT_MAX 450
+#define TEXT_MAX 440		 /* with what goes before it, fits an err */
+#define CLEAN_MAX (3 * TEXT_MAX) /* each byte may become U+FFFD */
 
 /* Valid UTF-8 on one line, without control characters. */
 static void
@@ -13,13 +14,20 @@ clean(struct buf *to, const char *text, size_t size)
 {
 	struct utf8 state = UTF8_INIT;
 
-	utf8_feed(&state, text, size < TEXT_MAX / 3 ? size : TEXT_MAX / 3, to);
+	utf8_feed(&state, text, size < TEXT_MAX ? size : TEXT_MAX, to);
 	utf8_end(&state, to);
 	for (size_t i = 0; i < to->size; i++)
 		if ((unsigned char)to->data[i] < ' ' || to->data[i] == 0x7f)
 			to->data[i] = ' ';
+	if (to->size > TEXT_MAX) {
+		to->size = TEXT_MAX;
+		while (((unsigned char)to->data[to->size] & 0xc0) == 0x80)
+			to->size--;
+	}
 	while (to->size > 0 && to->data[to->size - 1] == ' ')
-		to->data[--to->size] = '\0';
+		to->size--;
+	if (to->room > 0)
+		to->data[to->size] = '\0';
 }
 
 int
@@ -27,7 +35,7 @@ refusal_of_guest(
     enum wire_fail why, const char *text, size_t size, struct err *e)
 {
 	enum err_kind kind = ERR_GUEST;
-	BUF_AUTO said = BUF_INIT(TEXT_MAX);
+	BUF_AUTO said = BUF_INIT(CLEAN_MAX);
 
 	if (why == WIRE_FAIL_CWD || why == WIRE_FAIL_USER)
 		kind = ERR_INPUT;
@@ -53,7 +61,7 @@ refusal_of_engine(const char *text, size_t size, struct err *e)
 	    {"temporarily unavailable", ERR_CONFLICT,
 		"the run is at its limit of processes (limits.pids)"},
 	};
-	BUF_AUTO said = BUF_INIT(TEXT_MAX);
+	BUF_AUTO said = BUF_INIT(CLEAN_MAX);
 
 	clean(&said, text, size);
 	if (said.size == 0)

@@ -1,0 +1,84 @@
+/*
+ * guest/inbound: the same events however the input is cut, and memory within
+ * its bounds. The first byte chooses the size of the pieces.
+ */
+#include "guest/inbound.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static int
+hear(struct inbound *in, struct buf *heard, struct err *e)
+{
+	struct inbound_event ev;
+	int rc;
+
+	for (;;) {
+		bool pending = inbound_pending(in);
+
+		rc = inbound_next(in, &ev, e);
+		if (rc < 0)
+			return rc;
+		if (rc == 0) {
+			if (pending)
+				abort();
+			return 0;
+		}
+		if (ev.size > WIRE_CHUNK || in->room > WIRE_WINDOW)
+			abort();
+		buf_addc(heard, (char)ev.type);
+		buf_add(heard, ev.bytes, ev.size);
+	}
+}
+
+static int
+listen_to(const char *bytes, size_t size, size_t step, struct buf *heard)
+{
+	struct inbound in = INBOUND_INIT;
+	struct err e = ERR_INIT;
+	int rc = 0;
+
+	for (size_t at = 0; at < size && rc == 0; at += step) {
+		rc = inbound_feed(
+		    &in, bytes + at, size - at < step ? size - at : step, &e);
+		if (rc == 0)
+			rc = hear(&in, heard, &e);
+		if (in.notes.size > INBOUND_NOTES ||
+		    in.frames.size > in.frames.max)
+			abort();
+	}
+	if (rc != 0 && e.kind != ERR_GUEST)
+		abort();
+	buf_addc(heard, (char)in.state);
+	size_t words_size;
+	const char *words = inbound_words(&in, &words_size);
+	if (rc == 0)
+		buf_add(heard, words, words_size);
+	inbound_release(&in);
+	return rc;
+}
+
+int
+LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	if (size < 1)
+		return 0;
+	size_t step = 1 + data[0] % 64u;
+	BUF_AUTO one = BUF_INIT(2 * size + INBOUND_NOTES);
+	BUF_AUTO two = BUF_INIT(2 * size + INBOUND_NOTES);
+	const char *bytes = (const char *)data + 1;
+
+	size--;
+	int rc_one = listen_to(bytes, size, INBOUND_FEED, &one);
+	int rc_two = listen_to(bytes, size, step, &two);
+	/* A stream that breaks may break before the events of the same piece
+	 * were heard; one that does not must be heard alike. */
+	if (rc_one == 0 && rc_two == 0 &&
+	    (one.over || one.size != two.size ||
+		memcmp(one.data, two.data, one.size) != 0))
+		abort();
+	return 0;
+}

@@ -1,0 +1,117 @@
+/*
+ * lib/wire: the same frames however the input is cut; what decodes encodes to
+ * the same bytes again; nothing outside the payload is read. The first byte
+ * chooses the size of the pieces.
+ */
+#include "lib/mem.h"
+#include "lib/wire.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+/* What was put is the frame of that payload. */
+static void
+must_equal(const struct buf *put, const char *payload, size_t size)
+{
+	if (put->over || put->size != WIRE_HEAD + size ||
+	    (size > 0 && memcmp(put->data + WIRE_HEAD, payload, size) != 0))
+		abort();
+}
+
+static void
+decode(enum wire_type type, const char *payload, size_t size)
+{
+	BUF_AUTO store = BUF_INIT(8 * WIRE_MAX);
+	BUF_AUTO again = BUF_INIT(2 * WIRE_MAX);
+	struct err e = ERR_INIT;
+	struct wire_exec exec;
+	struct wire_exit exit;
+	enum wire_fail why;
+	const char *text;
+	size_t text_size;
+	uint32_t room;
+	int rc = -1;
+
+	if (type == WIRE_EXEC) {
+		rc = wire_get_exec(payload, size, &store, &exec, &e);
+		if (rc == 0)
+			wire_put_exec(&again, &exec);
+	} else if (type == WIRE_EXIT) {
+		rc = wire_get_exit(payload, size, &exit, &e);
+		if (rc == 0)
+			wire_put_exit(&again, &exit);
+	} else if (type == WIRE_ROOM) {
+		rc = wire_get_room(payload, size, &room, &e);
+		if (rc == 0)
+			wire_put_room(&again, room);
+	} else if (type == WIRE_FAIL) {
+		rc = wire_get_fail(payload, size, &why, &text, &text_size, &e);
+		if (rc == 0 && text_size + 1 != size)
+			abort();
+		if (rc == 0)
+			return;
+	} else {
+		return;
+	}
+	if (rc == 0)
+		must_equal(&again, payload, size);
+	else if (e.kind != ERR_GUEST && e.kind != ERR_UNSUPPORTED)
+		abort();
+}
+
+/* Take whole frames off the front of b, noting them in *seen. */
+static int
+take(struct buf *b, struct buf *seen)
+{
+	enum wire_type type;
+	const char *payload;
+	size_t size, used;
+	struct err e = ERR_INIT;
+	int rc;
+
+	while ((rc = wire_next(b->data, b->size, &type, &payload, &size, &used,
+		    &e)) == 1) {
+		if (used != WIRE_HEAD + size || used > b->size ||
+		    payload != b->data + WIRE_HEAD)
+			abort();
+		buf_add(seen, b->data, used);
+		/* A copy of its own, so that a sanitizer sees the end. */
+		char *copy = mem_alloc(size);
+		if (size > 0)
+			memcpy(copy, payload, size);
+		decode(type, copy, size);
+		free(copy);
+		buf_drop(b, used);
+	}
+	return rc;
+}
+
+int
+LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	if (size < 1)
+		return 0;
+	size_t step = 1 + data[0];
+	const char *bytes = (const char *)data + 1;
+	BUF_AUTO whole = BUF_INIT(size);
+	BUF_AUTO parts = BUF_INIT(size);
+	BUF_AUTO one = BUF_INIT(size);
+	BUF_AUTO two = BUF_INIT(size);
+	int rc_two = 0;
+
+	size--;
+	buf_add(&whole, bytes, size);
+	int rc_one = take(&whole, &one);
+	for (size_t at = 0; at < size && rc_two == 0; at += step) {
+		buf_add(
+		    &parts, bytes + at, size - at < step ? size - at : step);
+		rc_two = take(&parts, &two);
+	}
+	if (rc_one != rc_two || one.size != two.size ||
+	    memcmp(one.data, two.data, one.size) != 0)
+		abort();
+	return 0;
+}
