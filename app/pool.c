@@ -13,6 +13,7 @@
 #include <malloc.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -90,19 +91,35 @@ raise_flag(int event_fd)
 	(void)!write(event_fd, &one, sizeof(one));
 }
 
-/* Wait for threads to end, until the wall clock's deadline; keeps those that
- * did not at the front and returns their number. */
+/* pthread_timedjoin_np goes by the wall clock, which may be set meanwhile: wait
+ * in slices of a second. */
+static bool
+join_until(pthread_t id, int64_t deadline_mono)
+{
+	int rc;
+
+	do {
+		int left = clock_left(deadline_mono);
+		int64_t wall = clock_wall_ms() + (left < 1000 ? left : 1000);
+		struct timespec until = {
+		    .tv_sec = (time_t)(wall / 1000),
+		    .tv_nsec = (long)(wall % 1000) * 1000000,
+		};
+		rc = pthread_timedjoin_np(id, NULL, &until);
+	} while (rc == ETIMEDOUT && clock_left(deadline_mono) > 0);
+	return rc == 0;
+}
+
+/* Wait for threads to end; keeps those that did not at the front and returns
+ * their number. */
 static int
 join_threads(struct thread *threads, int count, int64_t seconds)
 {
-	struct timespec until;
+	int64_t deadline = clock_mono_ms() + seconds * 1000;
 	int left = 0;
 
-	(void)clock_gettime(CLOCK_MONOTONIC, &until);
-	until.tv_sec += (time_t)seconds;
 	for (int i = 0; i < count; i++) {
-		if (pthread_clockjoin_np(
-			threads[i].id, NULL, CLOCK_MONOTONIC, &until) == 0)
+		if (join_until(threads[i].id, deadline))
 			worker_free(threads[i].worker);
 		else
 			threads[left++] = threads[i];

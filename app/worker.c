@@ -202,11 +202,11 @@ static bool
 await(const struct worker *w)
 {
 	struct epoll_event event[2];
-	int n;
+	int n = epoll_wait(w->loop, event, 2, -1);
 
-	do
-		n = epoll_wait(w->loop, event, 2, -1);
-	while (n < 0);
+	/* Nothing but a fault of ours; going on would spin. */
+	if (n < 0 && errno != EINTR)
+		abort();
 	for (int i = 0; i < n; i++)
 		if (event[i].data.fd == w->shared->drain_fd)
 			return false;

@@ -13,7 +13,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define MOST_MS 60000
+#define MOST_MS 40000
 #define PARAMS_MAX (256 * 1024)
 
 int
