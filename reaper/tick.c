@@ -25,8 +25,8 @@ static const struct sweep sweeps[] = {
 
 /* Renewed every second by the shortest period above. A reaper that was killed
  * is followed by a stand-by after so long. */
-#define HOLD_MS 3000
-#define STANDBY_MS 1000
+#define HOLD_MS 2000
+#define STANDBY_MS 500
 #define RETRY_MS 5000 /* after a round that failed, or without Redis */
 
 struct thread {

@@ -80,7 +80,7 @@ redis_fixture_start(struct redis_fixture *f)
 void
 redis_fixture_open(struct redis_fixture *f)
 {
-	(void)strcpy(f->dir, "/tmp/sbx-redis-XXXXXX");
+	(void)snprintf(f->dir, sizeof(f->dir), "/tmp/sbx-redis-XXXXXX");
 	assert_non_null(mkdtemp(f->dir));
 	(void)snprintf(f->url, sizeof(f->url), "unix://%s/redis.sock", f->dir);
 	redis_fixture_start(f);

@@ -1,8 +1,10 @@
 /* Records of runs for tests, on a Redis of their own. */
 #include "run_fixture.h"
+#include "lib/str.h"
 #include "redis_fixture.h"
 
 #include <stdio.h>
+#include <string.h>
 
 struct redis_fixture fixture;
 struct redis *redis;
@@ -50,6 +52,21 @@ fixture_say(const char *fmt, ...)
 	(void)vsnprintf(command, sizeof(command), fmt, ap);
 	va_end(ap);
 	return redis_fixture_say(&fixture, command);
+}
+
+int64_t
+fixture_number(const char *text)
+{
+	int64_t number = 0;
+
+	(void)str_to_int(text, INT64_MIN, INT64_MAX, &number);
+	return number;
+}
+
+void
+fixture_set_id(struct run *run, const char *id)
+{
+	memcpy(run->id, id, ULID_SIZE);
 }
 
 struct run

@@ -24,6 +24,10 @@ int fixture_empty(void **state);
 const char *fixture_say(const char *fmt, ...)
     __attribute__((format(printf, 1, 2)));
 
+/* What it says, as a number; 0 where it is none. */
+int64_t fixture_number(const char *text);
+
+void fixture_set_id(struct run *run, const char *id);
 struct run fixture_run(void);		/* described, without an id */
 struct run fixture_create(void);	/* with a record, creating */
 struct run fixture_start(void);		/* running */

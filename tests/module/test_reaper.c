@@ -179,8 +179,8 @@ no_container_outlives_a_day_without_redis(void **state)
 	struct run old = fixture_run(), young = fixture_run();
 
 	(void)state;
-	(void)strcpy(old.id, "01ARZ3NDEKTSV4RRFFQ69G5FAV");
-	(void)strcpy(young.id, "01ARZ3NDEKTSV4RRFFQ69G5FAW");
+	fixture_set_id(&old, "01ARZ3NDEKTSV4RRFFQ69G5FAV");
+	fixture_set_id(&young, "01ARZ3NDEKTSV4RRFFQ69G5FAW");
 	old.created_ms = clock_wall_ms() - 86401000;
 	young.created_ms = clock_wall_ms() - 86000000;
 	const struct listed listed[] = {{.run = &old, .status = "running"},

@@ -31,7 +31,7 @@ forgotten(size_t i, int age_sec)
 {
 	struct run run = fixture_run();
 
-	(void)strcpy(run.id, ids[i]);
+	fixture_set_id(&run, ids[i]);
 	run.created_ms = clock_wall_ms() - age_sec * 1000;
 	return run;
 }

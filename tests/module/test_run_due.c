@@ -110,7 +110,7 @@ adoption_obeys_the_rule_of_the_deadline(void **state)
 
 	(void)state;
 	check_ok(store_now(redis, &now, &e), &e);
-	(void)strcpy(run.id, "01ARZ3NDEKTSV4RRFFQ69G5FAV");
+	fixture_set_id(&run, "01ARZ3NDEKTSV4RRFFQ69G5FAV");
 	run.state = "running";
 	run.created_ms = now - 3600000;
 	check_ok(run_adopt(redis, &run, &adopted, &e), &e);
@@ -120,11 +120,11 @@ adoption_obeys_the_rule_of_the_deadline(void **state)
 	assert_int_equal(got.created_ms, run.created_ms);
 	assert_int_equal(got.expires_ms, run.expires_ms);
 	assert_string_equal(got.image, "busybox:latest");
-	int64_t generation =
-	    atol(fixture_say("HGET sbx:run:%s leaseGeneration", run.id));
+	int64_t generation = fixture_number(
+	    fixture_say("HGET sbx:run:%s leaseGeneration", run.id));
 	assert_in_range(generation, now, now + 60000);
 
-	(void)strcpy(run.id, "01ARZ3NDEKTSV4RRFFQ69G5FAW");
+	fixture_set_id(&run, "01ARZ3NDEKTSV4RRFFQ69G5FAW");
 	run.created_ms = now - 86400000 + 60000;
 	check_ok(run_adopt(redis, &run, &adopted, &e), &e);
 	assert_true(adopted);
@@ -210,7 +210,8 @@ a_record_outside_the_index_comes_back(void **state)
 	assert_false(adopted);
 	assert_string_equal(fixture_say("ZRANGE sbx:ids 0 -1"), run.id);
 	assert_int_equal(
-	    atol(fixture_say("ZSCORE sbx:runs %s", run.id)), run.expires_ms);
+	    fixture_number(fixture_say("ZSCORE sbx:runs %s", run.id)),
+	    run.expires_ms);
 }
 
 int

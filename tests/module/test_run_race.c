@@ -181,13 +181,11 @@ redis_dying_under_load_leaves_no_half_record(void **state)
 	atomic_store(&stop, false);
 	w = in_parallel(live);
 	for (int i = 0; i < 5; i++) {
-		const char *last;
-		char before[64];
+		char *before = mem_strdup(fixture_say("GET sbx:last-id"));
 
-		(void)strcpy(before, fixture_say("GET sbx:last-id"));
-		wait_until((last = fixture_say("GET sbx:last-id")) != NULL &&
-			       strcmp(last, before) != 0,
-		    10000);
+		wait_until(
+		    strcmp(fixture_say("GET sbx:last-id"), before) != 0, 10000);
+		free(before);
 		redis_fixture_kill(&fixture);
 		redis_fixture_start(&fixture);
 	}

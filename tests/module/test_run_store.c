@@ -63,7 +63,7 @@ in_state(const char *state)
 	struct run run = fixture_run();
 
 	if (str_eq(state, "absent")) {
-		(void)strcpy(run.id, "01ARZ3NDEKTSV4RRFFQ69G5FAV");
+		fixture_set_id(&run, "01ARZ3NDEKTSV4RRFFQ69G5FAV");
 		return run;
 	}
 	run = str_eq(state, "creating") ? fixture_create() : fixture_start();
@@ -192,8 +192,9 @@ a_life_leaves_only_keys_that_lapse(void **state)
 	check_ok(run_destroying(redis, run.id, &e), &e);
 	check_ok(run_forget(redis, run.id, &e), &e);
 	assert_string_equal(fixture_say("DBSIZE"), "2");
-	assert_true(atol(fixture_say("PTTL sbx:gone:%s", run.id)) > 500000);
-	assert_true(atol(fixture_say("PTTL sbx:last-id")) > 80000000);
+	assert_true(
+	    fixture_number(fixture_say("PTTL sbx:gone:%s", run.id)) > 500000);
+	assert_true(fixture_number(fixture_say("PTTL sbx:last-id")) > 80000000);
 }
 
 static void
