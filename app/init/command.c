@@ -113,19 +113,52 @@ shell_argv(const char *script)
 	return argv;
 }
 
+/*
+ * execvp(3), but a directory of PATH that the user may not enter does not turn
+ * "not found" into "permission denied". Returns with errno where it failed.
+ */
+static void
+exec_named(const char *name, char *const *argv)
+{
+	const char *path = getenv("PATH");
+	bool denied = false;
+	char file[4096];
+
+	if (strchr(name, '/') != NULL || name[0] == '\0') {
+		(void)execv(name, argv);
+		return;
+	}
+	if (path == NULL)
+		path = "/usr/local/bin:/bin:/usr/bin";
+	for (size_t size;; path += size + 1) {
+		size = strcspn(path, ":");
+		int n = snprintf(file, sizeof(file), "%.*s%s%s", (int)size,
+		    path, size > 0 ? "/" : "", name);
+		if (n > 0 && (size_t)n < sizeof(file)) {
+			(void)execv(file, argv);
+			if (errno == EACCES)
+				denied = denied || access(file, F_OK) == 0;
+			else if (errno != ENOENT && errno != ENOTDIR)
+				return;
+		}
+		if (path[size] == '\0')
+			break;
+	}
+	errno = denied ? EACCES : ENOENT;
+}
+
 static void
 exec_shell(const char *script)
 {
 	static const char *const shells[] = {
-	    "/bin/sh", "/usr/bin/sh", "/busybox/sh"};
+	    "/bin/sh", "/usr/bin/sh", "/busybox/sh", "sh"};
 	char *const *argv = (void *)shell_argv(script);
 
 	for (size_t i = 0; i < sizeof(shells) / sizeof(shells[0]); i++) {
-		(void)execv(shells[i], argv);
+		exec_named(shells[i], argv);
 		if (errno != ENOENT && errno != ENOTDIR)
 			return;
 	}
-	(void)execvp("sh", argv);
 }
 
 void
@@ -137,11 +170,11 @@ command_exec(const struct wire_exec *x, const char *const *env)
 		char **to;
 	} vars = {env}, args = {x->argv};
 
-	environ = vars.to; /* where execvp looks for PATH */
+	environ = vars.to; /* of execv and getenv from here on */
 	if (x->script != NULL)
 		exec_shell(x->script);
 	else
-		(void)execvp(args.to[0], args.to);
+		exec_named(args.to[0], args.to);
 }
 
 void
