@@ -10,6 +10,7 @@
  * its container and goes after it, so a container without a record is not on
  * its way; and a record without a container is looked at again by name.
  */
+#include "deadlines.h"
 #include "docker/container.h"
 #include "lib/clock.h"
 #include "lib/log.h"
@@ -34,17 +35,6 @@
 #define DAY_MS (24 * 3600 * 1000LL)
 #define PAGE 1000
 
-/* Deadlines as of the last round: they know of extensions, labels do not. */
-struct deadline {
-	char id[ULID_SIZE];
-	int64_t expires_ms;
-};
-
-struct reconcile {
-	struct deadline *known; /* sorted by id */
-	size_t known_count;
-};
-
 struct pass {
 	struct sweeper *s;
 	int64_t deadline; /* of the round */
@@ -54,24 +44,29 @@ struct pass {
 	bool *seen;	 /* its container was listed */
 	size_t count;
 	int64_t adopted, exited, lost, orphans, directories, failed;
+	int64_t young; /* containers without a record, still in their grace */
 	struct err first; /* of the failures */
 };
 
 int
 reconcile_open(struct sweeper *s, struct err *e)
 {
+	struct deadlines *known = mem_zalloc(sizeof(*known));
+	struct err ignored = ERR_INIT;
+
 	(void)e;
-	s->own = mem_zalloc(sizeof(struct reconcile));
+	s->own = known;
+	/* Whatever is wrong with the file, a reaper without it is better than
+	 * none: it then goes by the labels. */
+	(void)deadlines_load(known, s->ctx.config, &ignored);
 	return 0;
 }
 
 void
 reconcile_close(struct sweeper *s)
 {
-	struct reconcile *x = s->own;
-
-	free(x->known);
-	free(x);
+	deadlines_release(s->own);
+	free(s->own);
 	s->own = NULL;
 }
 
@@ -104,20 +99,6 @@ load_records(struct pass *p, struct err *e)
 	return 0;
 }
 
-static void
-remember_deadlines(struct pass *p)
-{
-	struct reconcile *x = p->s->own;
-
-	free(x->known);
-	x->known = mem_alloc(mem_array(p->count + 1, sizeof(*x->known)));
-	x->known_count = p->count;
-	for (size_t i = 0; i < p->count; i++) {
-		memcpy(x->known[i].id, p->run[i].id, ULID_SIZE);
-		x->known[i].expires_ms = p->run[i].expires_ms;
-	}
-}
-
 static int
 by_id(const void *id, const void *entry)
 {
@@ -137,14 +118,9 @@ find_record(struct pass *p, const char *id)
 static int64_t
 deadline_of(const struct pass *p, const struct run *run)
 {
-	const struct reconcile *x = p->s->own;
-	const struct deadline *d =
-	    x->known_count == 0 ? NULL
-				: bsearch(run->id, x->known, x->known_count,
-				      sizeof(*x->known), by_id);
+	int64_t known = deadlines_find(p->s->own, run->id);
 
-	return d != NULL ? d->expires_ms
-			 : run->created_ms + run->ttl_sec * 1000;
+	return known > 0 ? known : run->created_ms + run->ttl_sec * 1000;
 }
 
 static void
@@ -200,9 +176,12 @@ judge_orphan(struct pass *p, const struct container_info *info, struct err *e)
 	struct run run;
 	bool whole = orphan_read(info, &run);
 
-	if (clock_wall_ms() - info->created_ms < GRACE_MS ||
-	    str_eq(info->status, "removing"))
+	if (str_eq(info->status, "removing"))
 		return 0;
+	if (clock_wall_ms() - info->created_ms < GRACE_MS) {
+		p->young++;
+		return 0;
+	}
 	if (run.id[0] == '\0') { /* not a run: nothing else can remove it */
 		p->orphans++;
 		return container_remove(p->s->ctx.engine, info->id, e);
@@ -364,8 +343,10 @@ reconcile(struct pass *p, struct err *e)
 			note(p, observe(p, &p->run[i], &one), &one);
 	}
 	sweep_directories(p);
-	remember_deadlines(p);
-	return 0;
+	/* While anything awaits its adoption, what is known of it stays. */
+	if (p->young + p->failed > 0)
+		return 0;
+	return deadlines_keep(p->s->own, p->run, p->count, p->s->ctx.config, e);
 }
 
 int

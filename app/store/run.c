@@ -29,29 +29,24 @@ static void
 field_read(
     const struct field *f, const char *text, struct arena *a, struct run *run)
 {
-	char *member = (char *)run + f->offset;
+	void *member = (char *)run + f->offset;
 	int64_t number = 0;
-	const char *kept = "";
 
+	if ((f->type == FIELD_INT || f->type == FIELD_BOOL) && text != NULL)
+		(void)str_to_int(text, INT64_MIN, INT64_MAX, &number);
 	switch (f->type) {
 	case FIELD_STR:
-		if (text != NULL)
-			kept = arena_strdup(a, text);
-		memcpy(member, &kept, sizeof(kept));
+		*(const char **)member =
+		    text != NULL ? arena_strdup(a, text) : "";
 		break;
-	case FIELD_REAL: {
-		double real = text != NULL ? strtod(text, NULL) : 0;
-		memcpy(member, &real, sizeof(real));
+	case FIELD_REAL:
+		*(double *)member = text != NULL ? strtod(text, NULL) : 0;
 		break;
-	}
 	case FIELD_INT:
+		*(int64_t *)member = number;
+		break;
 	case FIELD_BOOL:
-		if (text != NULL)
-			(void)str_to_int(text, INT64_MIN, INT64_MAX, &number);
-		if (f->type == FIELD_BOOL)
-			*(bool *)member = number != 0;
-		else
-			memcpy(member, &number, sizeof(number));
+		*(bool *)member = number != 0;
 		break;
 	}
 }

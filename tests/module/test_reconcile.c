@@ -235,27 +235,47 @@ a_flushed_redis_loses_no_run(void **state)
 static void
 the_last_known_deadline_outranks_the_labels(void **state)
 {
-	struct run extended = fixture_run(), cut = fixture_run();
-	struct err e = ERR_INIT;
-	struct listed listed[] = {
-	    {.run = &extended, .status = "running", .age_sec = OLD},
-	    {.run = &cut, .status = "running", .age_sec = OLD}};
+	struct run run = fixture_start();
+	struct listed listed = {
+	    .run = &run, .status = "running", .age_sec = OLD};
 
 	(void)state;
-	for (size_t i = 0; i < 2; i++) {
-		struct run *run = i == 0 ? &extended : &cut;
-
-		check_ok(run_create(redis, run, 0, &e), &e);
-		check_ok(run_started(redis, run->id, &e), &e);
-	}
 	/* Its labels say that it ended an hour ago; Redis knew better. */
-	extended.created_ms -= 5400000;
-	reaper_containers(listed, 2);
+	run.created_ms -= 5400000;
+	reaper_containers(&listed, 1);
+	pid_t pid = reaper_start();
+	wait_for_a_round();
+	(void)fixture_say("FLUSHALL");
+	wait_until(has_state(run.id, "running"), SOON);
+	/* And the next reaper knows of it, too. */
+	wait_for_a_round();
+	(void)reaper_end(pid, SIGKILL);
+	(void)fixture_say("FLUSHALL");
+	(void)reaper_start();
+	wait_until(has_state(run.id, "running"), SOON);
+	assert_int_equal(reaper_removals(run.id), 0);
+}
+
+/* Redis is flushed while a run with an extended deadline is in its grace. */
+static void
+a_deadline_is_remembered_through_the_grace(void **state)
+{
+	struct run run = fixture_start();
+	struct listed listed = {
+	    .run = &run, .status = "running", .age_sec = 10};
+
+	(void)state;
+	run.created_ms -= 5400000;
+	reaper_containers(&listed, 1);
 	(void)reaper_start();
 	wait_for_a_round();
 	(void)fixture_say("FLUSHALL");
-	wait_until(has_state(extended.id, "running"), SOON);
-	assert_int_equal(reaper_removals(extended.id), 0);
+	wait_for_a_round();
+	assert_false(has_record(run.id));
+	listed.age_sec = OLD;
+	reaper_containers(&listed, 1);
+	wait_until(has_state(run.id, "running"), SOON);
+	assert_int_equal(reaper_removals(run.id), 0);
 }
 
 static void
@@ -332,6 +352,7 @@ main(void)
 	    TEST(a_directory_of_no_run_is_removed),
 	    TEST(a_flushed_redis_loses_no_run),
 	    TEST(the_last_known_deadline_outranks_the_labels),
+	    TEST(a_deadline_is_remembered_through_the_grace),
 	    TEST(one_item_that_fails_does_not_end_the_round),
 	    TEST(any_failing_call_heals),
 	};
