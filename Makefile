@@ -32,7 +32,7 @@ LIB_SRC   = $(wildcard app/lib/*.c)
 CORE_SRC  = app/config.c $(wildcard app/json/*.c app/docker/*.c app/store/*.c \
 	  app/guest/*.c app/run/*.c)
 HTTP_SRC  = $(wildcard app/http/*.c app/api/*.c) app/worker.c \
-	  app/pool.c app/listener.c app/prefork.c
+	  app/heart.c app/pool.c app/listener.c app/prefork.c
 INIT_SRC  = $(wildcard app/init/*.c)
 REAPER_SRC = $(wildcard reaper/*.c)
 LUA       = $(wildcard app/store/lua/*.lua)
@@ -49,6 +49,7 @@ BENCH   = $(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/bench/bench_*.c
 MODULE_SUPPORT = $(filter-out tests/module/test_%,$(wildcard tests/module/*.c)) \
 	  $(wildcard tests/fake/*.c)
 E2E_SUPPORT = $(filter-out tests/e2e/test_%,$(wildcard tests/e2e/*.c))
+BENCH_SUPPORT = $(filter-out tests/bench/bench_%,$(wildcard tests/bench/*.c))
 
 .PHONY: all help deps serve image test unit module e2e bench asan tsan clang fuzz \
 	lint analyze format install uninstall clean
@@ -161,8 +162,8 @@ $(BUILD)/tests/e2e/%: $(BUILD)/obj/tests/e2e/%.o $(call obj,$(E2E_SUPPORT)) \
 	$(call say,LD  )
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(TEST_LIBS)
 
-$(BUILD)/tests/bench/%: $(BUILD)/obj/tests/bench/%.o $(call obj,$(E2E_SUPPORT)) \
-    $(ARCHIVES)
+$(BUILD)/tests/bench/%: $(BUILD)/obj/tests/bench/%.o \
+    $(call obj,$(BENCH_SUPPORT) $(E2E_SUPPORT)) $(ARCHIVES)
 	@mkdir -p $(@D)
 	$(call say,LD  )
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(TEST_LIBS)

@@ -1,6 +1,7 @@
 /* A worker process: threads, signals, drain. */
 #include "pool.h"
 #include "docker/engine.h"
+#include "heart.h"
 #include "http/fcgi.h"
 #include "lib/clock.h"
 #include "lib/fd.h"
@@ -55,11 +56,12 @@ set_process_up(struct err *e)
 }
 
 static int
-start_thread(struct thread *t, struct worker_shared *shared, struct err *e)
+start_thread(struct thread *t, struct worker_shared *shared, size_t number,
+    struct err *e)
 {
 	pthread_attr_t attr;
 
-	t->worker = worker_new(shared, e);
+	t->worker = worker_new(shared, number, e);
 	if (t->worker == NULL)
 		return -1;
 	(void)pthread_attr_init(&attr);
@@ -78,7 +80,7 @@ start_threads(
     struct thread *threads, int count, struct worker_shared *s, struct err *e)
 {
 	for (int i = 0; i < count; i++)
-		if (start_thread(&threads[i], s, e) != 0)
+		if (start_thread(&threads[i], s, (size_t)i, e) != 0)
 			return i;
 	return count;
 }
@@ -190,7 +192,7 @@ pool_serve(const struct pool_setup *p, struct err *e)
 	    .routes = p->routes,
 	    .route_count = p->route_count,
 	    .listener = p->listener,
-	    .long_max = thread_count(p) / (p->pool == POOL_CONTROL ? 2 : 1),
+	    .gate.max = thread_count(p) / (p->pool == POOL_CONTROL ? 2 : 1),
 	};
 	FD_AUTO drain_fd = eventfd(0, EFD_CLOEXEC);
 	FD_AUTO cut_fd = eventfd(0, EFD_CLOEXEC);
@@ -207,9 +209,14 @@ pool_serve(const struct pool_setup *p, struct err *e)
 	(void)pthread_sigmask(SIG_BLOCK, &stop, NULL);
 	if (set_process_up(e) != 0)
 		return -1;
-	int stuck = run_threads(p, &s, &stop, e);
+	s.inflight = inflight_new(
+	    (size_t)thread_count(p), p->config->auto_extend_window_sec * 1000);
+	struct heart *heart = heart_start(p->config, s.inflight, e);
+	int stuck = heart != NULL ? run_threads(p, &s, &stop, e) : -1;
 	/* Threads that did not end still use what this function holds. */
 	if (stuck > 0)
 		_exit(EXIT_SUCCESS);
+	heart_stop(heart);
+	inflight_free(s.inflight);
 	return stuck;
 }

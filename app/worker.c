@@ -1,6 +1,5 @@
 /* One thread of a pool. */
 #include "worker.h"
-#include "api/call.h"
 #include "http/fcgi.h"
 #include "http/problem.h"
 #include "http/target.h"
@@ -28,24 +27,20 @@ struct worker {
 	struct token *token;
 	struct redis *redis;
 	struct engine *engine;
+	struct inflight_slot *slot;
 };
 
 /* -- one request --------------------------------------------------------- */
 
 static int
-handle_long(struct worker *w, struct call *c, struct err *e)
+handle(struct call *c, struct err *e)
 {
-	struct worker_shared *s = w->shared;
-	int rc;
-
-	if (atomic_fetch_add(&s->long_now, 1) < s->long_max)
-		rc = c->route->handle(c, e);
-	else
-		rc = err_set(e, ERR_BUSY,
-		    "All %d threads for long operations are taken; try again "
-		    "in a moment.",
-		    s->long_max);
-	(void)atomic_fetch_sub(&s->long_now, 1);
+	if (!c->route->stream)
+		return c->route->handle(c, e);
+	if (call_long(c, e) != 0)
+		return -1;
+	int rc = c->route->handle(c, e);
+	call_long_end(c);
 	return rc;
 }
 
@@ -58,6 +53,8 @@ dispatch(struct worker *w, struct exchange *x, struct err *e)
 	struct call c = {
 	    .ctx = {s->config, s->instance, w->redis, w->engine},
 	    .x = x,
+	    .gate = &s->gate,
+	    .slot = w->slot,
 	};
 	char allow[128] = "";
 	struct err wrong = ERR_INIT;
@@ -75,7 +72,7 @@ dispatch(struct worker *w, struct exchange *x, struct err *e)
 		*e = wrong;
 		return -1;
 	}
-	return c.route->stream ? handle_long(w, &c, e) : c.route->handle(&c, e);
+	return handle(&c, e);
 }
 
 static void
@@ -159,11 +156,12 @@ open_worker(struct worker *w, struct err *e)
 }
 
 struct worker *
-worker_new(struct worker_shared *shared, struct err *e)
+worker_new(struct worker_shared *shared, size_t number, struct err *e)
 {
 	struct worker *w = mem_zalloc(sizeof(*w));
 
 	w->shared = shared;
+	w->slot = inflight_slot(shared->inflight, number);
 	if (open_worker(w, e) == 0)
 		return w;
 	worker_free(w);

@@ -1,17 +1,14 @@
 /*
  * One thread of a pool: accept, dispatch, answer, log, again.
  *
- * Threads share the constants below and one counter; each has its own Redis
- * connection, Docker engine, tokens and arena. A thread ends once drain_fd is
- * readable and its request is answered.
+ * Threads share the constants below and the gate's counter; each has its own
+ * Redis connection, Docker engine, tokens and arena. A thread ends once
+ * drain_fd is readable and its request is answered.
  */
 #ifndef SBX_WORKER_H
 #define SBX_WORKER_H
 
-#include "config.h"
-#include "http/router.h"
-
-#include <stdatomic.h>
+#include "api/call.h"
 
 struct worker_shared {
 	const struct config *config;
@@ -21,14 +18,16 @@ struct worker_shared {
 	int listener; /* non-blocking, shared with other processes */
 	int drain_fd; /* readable: take nothing new */
 	int cut_fd;   /* readable: every client counts as gone */
-	int long_max; /* so many requests to `stream` routes at once */
-	atomic_int long_now;
+	struct call_gate gate;
+	struct inflight *inflight; /* a slot for each thread */
 };
 
 struct worker;
 
-/* Made and freed outside the thread that runs it; shared must outlive it. */
-struct worker *worker_new(struct worker_shared *shared, struct err *e);
+/* Made and freed outside the thread that runs it; shared must outlive it.
+ * number: of the thread, from 0, for its slot. */
+struct worker *worker_new(
+    struct worker_shared *shared, size_t number, struct err *e);
 void worker_free(struct worker *w); /* takes NULL */
 
 /* The thread's function: arg is its struct worker. */

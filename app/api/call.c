@@ -45,3 +45,21 @@ call_body(struct call *c, json_t **ret_body, struct err *e)
 	*ret_body = read_object(bytes.data, bytes.size, e);
 	return *ret_body != NULL ? 0 : -1;
 }
+
+int
+call_long(struct call *c, struct err *e)
+{
+	if (atomic_fetch_add(&c->gate->now, 1) < c->gate->max)
+		return 0;
+	call_long_end(c);
+	return err_set(e, ERR_BUSY,
+	    "All %d threads for long operations are taken; try again in a "
+	    "moment.",
+	    c->gate->max);
+}
+
+void
+call_long_end(struct call *c)
+{
+	(void)atomic_fetch_sub(&c->gate->now, 1);
+}

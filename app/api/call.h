@@ -12,13 +12,24 @@
 #include "lib/jw.h"
 #include "lib/ulid.h"
 #include "run/context.h"
+#include "run/inflight.h"
 
 #include <jansson.h>
+#include <stdatomic.h>
+
+/* How many long operations a process takes at once: a control worker keeps
+ * threads for short ones. */
+struct call_gate {
+	atomic_int now;
+	int max;
+};
 
 struct call {
 	struct run_ctx ctx; /* config, instance, redis, engine */
 	struct exchange *x;
 	const struct route *route;
+	struct call_gate *gate;
+	struct inflight_slot *slot; /* for this thread's operation */
 };
 
 /* A JSON answer, at most CALL_ANSWER_MAX bytes: call_json opens an object,
@@ -34,5 +45,10 @@ int call_run_id(struct call *c, char to[ULID_SIZE], struct err *e);
 
 /* The request's body as a JSON object; free it with json_decref. */
 int call_body(struct call *c, json_t **ret_body, struct err *e);
+
+/* What may take long begins with call_long (ERR_BUSY: too many do) and ends
+ * with call_long_end. worker.c does it for routes that are `stream`. */
+int call_long(struct call *c, struct err *e);
+void call_long_end(struct call *c);
 
 #endif

@@ -2,6 +2,7 @@
 #include "api/exec.h"
 #include "api/exec_input.h"
 #include "api/exec_stream.h"
+#include "api/lease.h"
 #include "guest/guest.h"
 #include "lib/clock.h"
 #include "lib/str.h"
@@ -9,7 +10,6 @@
 #include "run/exit.h"
 
 #include <string.h>
-#include <sys/random.h>
 
 #define KEEPALIVE_MS 15000
 #define FLUSH_AT (128u * 1024) /* no more is gathered before it is sent */
@@ -21,6 +21,7 @@ struct relay {
 	struct exchange *x;
 	struct guest *guest;
 	struct exec_stream stream;
+	struct inflight_slot *slot;
 	struct buf out;
 	int64_t sent; /* monotonic ms of the last bytes to the client */
 };
@@ -73,7 +74,8 @@ add_event(struct relay *r, const struct guest_event *ev)
 	return 0;
 }
 
-/* The client left: end the command, and wait until it has ended. */
+/* The client left, or the run was given to somebody else: end the command, and
+ * wait until it has ended. */
 static void
 kill_and_wait(struct relay *r)
 {
@@ -99,8 +101,15 @@ relay(struct relay *r, struct err *e)
 		int wait = clock_left(r->sent + KEEPALIVE_MS);
 		int last = 0;
 
+		if (wait > OP_REFRESH_MS)
+			wait = OP_REFRESH_MS;
 		if (guest_next(r->guest, r->x->client_fd, wait, &ev, e) != 0) {
 			add_lost(r, "the connection to the run was lost");
+			return send_out(r, e);
+		}
+		if (inflight_lost(r->slot)) {
+			kill_and_wait(r);
+			add_lost(r, "the run was given to somebody else");
 			return send_out(r, e);
 		}
 		if (ev.type == GUEST_NOTHING && exchange_gone(r->x))
@@ -124,19 +133,14 @@ static int
 stream_exec(struct call *c, const struct exec_request *rq, struct guest *guest,
     struct err *e)
 {
-	struct relay r = {.x = c->x, .guest = guest};
+	struct relay r = {.x = c->x, .guest = guest, .slot = c->slot};
 	struct err gone = ERR_INIT;
 	const struct buf out = BUF_INIT(FRAMES_MAX);
 	bool lines = strstr(c->x->accept, "application/x-ndjson") != NULL;
-	unsigned char random[10];
-	char id[ULID_SIZE];
 
 	r.out = out;
 	exec_stream_init(&r.stream, rq->format, lines);
-	if (getrandom(random, sizeof(random), 0) != sizeof(random))
-		return err_sys(e, ERR_INTERNAL, "no random bytes");
-	ulid_format(clock_wall_ms(), random, id);
-	exchange_header(c->x, "X-Exec-Id", id);
+	exchange_header(c->x, "X-Exec-Id", inflight_op(c->slot)->id);
 	if (exchange_stream(c->x, exec_stream_type(&r.stream), e) != 0)
 		return -1;
 	exec_stream_hello(&r.stream, &r.out);
@@ -146,41 +150,44 @@ stream_exec(struct call *c, const struct exec_request *rq, struct guest *guest,
 	return 0;
 }
 
+/* An admitted exec, from its run's record on. */
 static int
-get_running(struct call *c, struct run *ret_run, struct err *e)
+exec_in(struct call *c, struct exec_request *rq, struct run *run, struct err *e)
 {
-	char id[ULID_SIZE];
+	const char *const *own = rq->wire.env;
 
-	if (call_run_id(c, id, e) != 0 ||
-	    run_get(c->ctx.redis, id, false, c->x->arena, ret_run, e) != 0)
+	if (!str_eq(run->state, "running"))
+		return run_not_running(run, e);
+	if (run_env_read(c->ctx.config, run->id, own, c->x->arena,
+		&rq->wire.env, e) != 0)
 		return -1;
-	if (!str_eq(ret_run->state, "running"))
-		return run_not_running(ret_run, e);
-	return 0;
+	if (*rq->wire.user == '\0')
+		rq->wire.user = run->user;
+	struct guest *guest = guest_exec(c->ctx.engine, run->container,
+	    &rq->wire, rq->stdin_text, rq->stdin_size, client_gone, c->x, e);
+	if (guest == NULL)
+		return run_exit_explain(&c->ctx, run, e);
+	int rc = stream_exec(c, rq, guest, e);
+	guest_free(guest);
+	return rc;
 }
 
 int
 api_exec(struct call *c, struct err *e)
 {
 	struct exec_request rq;
+	struct credential who;
 	struct run run;
+	char id[ULID_SIZE];
 	json_auto_t *body = NULL;
 
-	if (call_body(c, &body, e) != 0 ||
+	if (call_run_id(c, id, e) != 0 || call_body(c, &body, e) != 0 ||
 	    exec_input(body, c->x->arena, &rq, e) != 0 ||
-	    get_running(c, &run, e) != 0)
+	    lease_credential(body, &who, e) != 0 ||
+	    inflight_begin(
+		c->slot, c->ctx.redis, id, &who, c->x->arena, &run, e) != 0)
 		return -1;
-	const char *const *own = rq.wire.env;
-	if (run_env_read(
-		c->ctx.config, run.id, own, c->x->arena, &rq.wire.env, e) != 0)
-		return -1;
-	if (*rq.wire.user == '\0')
-		rq.wire.user = run.user;
-	struct guest *guest = guest_exec(c->ctx.engine, run.container, &rq.wire,
-	    rq.stdin_text, rq.stdin_size, client_gone, c->x, e);
-	if (guest == NULL)
-		return run_exit_explain(&c->ctx, &run, e);
-	int rc = stream_exec(c, &rq, guest, e);
-	guest_free(guest);
+	int rc = exec_in(c, &rq, &run, e);
+	inflight_end(c->slot, c->ctx.redis);
 	return rc;
 }

@@ -3,6 +3,7 @@
 #include "api/create.h"
 #include "api/exec.h"
 #include "api/health.h"
+#include "api/lease.h"
 #include "api/runs.h"
 
 /* open: needs no token. stream: may run long. */
@@ -13,7 +14,11 @@ const struct route routes[] = {
     {"GET", "/v1/runs", api_run_list, .stream = false},
     {"GET", "/v1/runs/{id}", api_run_get, .stream = false},
     {"DELETE", "/v1/runs/{id}", api_run_delete, .stream = false},
+    {"POST", "/v1/runs/{id}/extend", api_run_extend, .stream = false},
     {"POST", "/v1/runs/{id}/exec", api_exec, .stream = true},
+    {"POST", "/v1/runs/{id}/lease", api_lease_acquire, .stream = false},
+    {"POST", "/v1/runs/{id}/lease/renew", api_lease_renew, .stream = false},
+    {"POST", "/v1/runs/{id}/lease/release", api_lease_release, .stream = false},
 };
 
 const size_t route_count = sizeof(routes) / sizeof(routes[0]);

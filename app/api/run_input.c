@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #define TTL_DEFAULT 1800
-#define TTL_MAX 86400
 #define IMAGE_MAX 1024
 #define LABELS_MAX 16
 #define LABEL_KEY_MAX 64
@@ -139,19 +138,15 @@ static int
 refuse_later(const json_t *body, struct err *e)
 {
 	json_t *warm, *init;
-	bool extend;
 
 	if (read_member(body, "warm", JSON_OBJECT, &warm, e) != 0 ||
-	    read_member(body, "init", JSON_OBJECT, &init, e) != 0 ||
-	    read_bool(body, "autoExtend", &extend, e) != 0)
+	    read_member(body, "init", JSON_OBJECT, &init, e) != 0)
 		return -1;
-	if (warm == NULL && init == NULL && !extend)
+	if (warm == NULL && init == NULL)
 		return 0;
 	return err_set(e, ERR_UNSUPPORTED,
 	    "%s is not available in this version; leave it out.",
-	    warm != NULL   ? "warm"
-	    : init != NULL ? "init"
-			   : "autoExtend");
+	    warm != NULL ? "warm" : "init");
 }
 
 int
@@ -163,10 +158,11 @@ run_input(const json_t *body, struct arena *a, struct run_request *ret_rq,
 
 	if (read_image(body, &rq, e) != 0 ||
 	    read_env(body, "env", &env, a, &rq.env, e) != 0 ||
-	    read_int(body, "ttlSec", 1, TTL_MAX, TTL_DEFAULT, &rq.ttl_sec, e) !=
-		0 ||
+	    read_int(body, "ttlSec", 1, RUN_TTL_MAX, TTL_DEFAULT, &rq.ttl_sec,
+		e) != 0 ||
 	    read_limits(body, &rq, e) != 0 ||
 	    read_labels(body, a, &rq, e) != 0 ||
+	    read_bool(body, "autoExtend", &rq.auto_extend, e) != 0 ||
 	    read_network(body, &rq, e) != 0 || refuse_later(body, e) != 0)
 		return -1;
 	*ret_rq = rq;

@@ -11,6 +11,8 @@
 
 #include <jansson.h>
 
+#define RUN_TTL_MAX 86400 /* seconds: a run lives a day at most */
+
 /* Strings of *ret_rq live in the arena or in body. ERR_INPUT names the member,
  * what is wrong and the remedy; ERR_UNSUPPORTED what this version cannot do. */
 int run_input(const json_t *body, struct arena *a, struct run_request *ret_rq,

@@ -13,6 +13,16 @@ run_view(struct jw *w, const struct run *run)
 	jw_str(w, "state", run->state);
 	if (*run->labels != '\0')
 		jw_raw(w, "labels", run->labels);
+	if (run->auto_extend)
+		jw_bool(w, "autoExtend", run->auto_extend);
+	if (*run->lease_holder == '\0' || run->lease_expires_ms <= run->read_ms)
+		return;
+	jw_key(w, "lease");
+	jw_open(w, '{');
+	jw_str(w, "holder", run->lease_holder);
+	jw_int(w, "generation", run->lease_generation);
+	jw_time(w, "expiresAt", run->lease_expires_ms);
+	jw_close(w, '}');
 }
 
 void
@@ -24,6 +34,7 @@ run_view_more(struct jw *w, const struct run *run)
 	jw_real(w, "cpus", run->cpus);
 	jw_int(w, "pids", run->pids);
 	jw_close(w, '}');
+	jw_int(w, "inFlight", run->in_flight);
 	if (!str_eq(run->state, "exited"))
 		return;
 	jw_key(w, "exit");

@@ -1,9 +1,11 @@
 /* Listing, showing and deleting runs. */
 #include "api/runs.h"
+#include "api/lease.h"
 #include "api/run_input.h"
 #include "api/run_view.h"
 #include "lib/str.h"
 #include "run/destroy.h"
+#include "json/read.h"
 
 #include <string.h>
 
@@ -94,20 +96,49 @@ api_run_list(struct call *c, struct err *e)
 	return call_answer(c, &w, 200, e);
 }
 
-int
-api_run_get(struct call *c, struct err *e)
+/* The whole run, as it is now. */
+static int
+answer_run(struct call *c, const char *id, struct err *e)
 {
-	char id[ULID_SIZE];
 	struct run run;
 	BUF_AUTO body = BUF_INIT(CALL_ANSWER_MAX);
 
-	if (call_run_id(c, id, e) != 0 ||
-	    run_get(c->ctx.redis, id, false, c->x->arena, &run, e) != 0)
+	if (run_get(c->ctx.redis, id, false, c->x->arena, &run, e) != 0)
 		return -1;
 	struct jw w = call_json(&body);
 	run_view(&w, &run);
 	run_view_more(&w, &run);
 	return call_answer(c, &w, 200, e);
+}
+
+int
+api_run_get(struct call *c, struct err *e)
+{
+	char id[ULID_SIZE];
+
+	return call_run_id(c, id, e) == 0 ? answer_run(c, id, e) : -1;
+}
+
+int
+api_run_extend(struct call *c, struct err *e)
+{
+	json_auto_t *body = NULL;
+	struct credential who;
+	char id[ULID_SIZE];
+	int64_t ttl_sec;
+
+	if (call_run_id(c, id, e) != 0 || call_body(c, &body, e) != 0 ||
+	    lease_credential(body, &who, e) != 0 ||
+	    read_int(body, "ttlSec", 1, RUN_TTL_MAX, 0, &ttl_sec, e) != 0)
+		return -1;
+	if (ttl_sec == 0)
+		return err_set(e, ERR_INPUT,
+		    "ttlSec is required: how long the run lives from now on, 1 "
+		    "to %d seconds.",
+		    RUN_TTL_MAX);
+	if (run_extend(c->ctx.redis, id, &who, ttl_sec * 1000, e) != 0)
+		return -1;
+	return answer_run(c, id, e);
 }
 
 int

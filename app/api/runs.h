@@ -7,5 +7,6 @@
 int api_run_list(struct call *c, struct err *e);   /* GET /v1/runs */
 int api_run_get(struct call *c, struct err *e);	   /* GET /v1/runs/{id} */
 int api_run_delete(struct call *c, struct err *e); /* DELETE /v1/runs/{id} */
+int api_run_extend(struct call *c, struct err *e); /* POST …/{id}/extend */
 
 #endif

@@ -78,7 +78,7 @@ container_create(struct engine *en, const struct container_spec *spec,
 	return 0;
 }
 
-/* -- start ---------------------------------------------------------------- */
+/* -- start, signal -------------------------------------------------------- */
 
 int
 container_start(struct engine *en, const char *id, struct err *e)
@@ -93,6 +93,24 @@ container_start(struct engine *en, const char *id, struct err *e)
 		return err_wrap(e, "cannot start the container");
 	if (reply.status != 204 && reply.status != 304)
 		return engine_refused(&reply, "cannot start the container", e);
+	return 0;
+}
+
+int
+container_signal(
+    struct engine *en, const char *id, int signal_number, struct err *e)
+{
+	BUF_AUTO path = BUF_INIT(PATH_MAX_SIZE);
+	ENGINE_REPLY_AUTO reply = ENGINE_REPLY_INIT;
+
+	container_path(&path, id, "/kill");
+	buf_addf(&path, "?signal=%d", signal_number);
+	const struct engine_call call = {
+	    .method = "POST", .path = path.data, .timeout_ms = START_MS};
+	if (engine_do(en, &call, &reply, e) != 0)
+		return err_wrap(e, "cannot signal the container");
+	if (reply.status != 204)
+		return engine_refused(&reply, "cannot signal the container", e);
 	return 0;
 }
 

@@ -47,6 +47,10 @@ int container_create(struct engine *en, const struct container_spec *spec,
 /* Start; already started is success. */
 int container_start(struct engine *en, const char *id, struct err *e);
 
+/* Send a signal to PID 1. ERR_ABSENT; ERR_CONFLICT where it does not run. */
+int container_signal(
+    struct engine *en, const char *id, int signal_number, struct err *e);
+
 struct container_info {
 	char id[CONTAINER_ID_SIZE];
 	char *name;  /* without the leading '/' */

@@ -98,6 +98,7 @@ make_labels(const struct run_ctx *ctx, const struct run *run, struct arena *a,
 	    {"teploy.sandbox.memory",
 		arena_printf(a, "%lld", (long long)run->memory_mb)},
 	    {"teploy.sandbox.cpus", arena_printf(a, "%.9g", run->cpus)},
+	    {"teploy.sandbox.autoextend", run->auto_extend ? "1" : "0"},
 	    {"teploy.sandbox.pids",
 		arena_printf(a, "%lld", (long long)run->pids)},
 	};
@@ -190,6 +191,8 @@ run_make(const struct run_ctx *ctx, const struct run_request *rq,
 	    .pids = rq->pids,
 	    .cpus = rq->cpus,
 	    .exit_reason = "",
+	    .lease_holder = "",
+	    .auto_extend = rq->auto_extend,
 	};
 	image_info_release(&image);
 	if (run_create(ctx->redis, &run, ctx->config->max_memory_mb, e) != 0)

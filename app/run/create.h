@@ -17,6 +17,7 @@ struct run_request {
 	const char *const *env; /* NULL-terminated NAME=value */
 	int64_t ttl_sec, memory_mb, pids;
 	double cpus;
+	bool auto_extend;
 };
 
 /* Told while it works; both may be NULL. */

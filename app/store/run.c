@@ -61,6 +61,8 @@ run_from_reply(const char *id, const struct redisReply *values, struct arena *a,
 	for (size_t i = 0; i < FIELDS; i++)
 		field_read(
 		    &fields[i], reply_text(reply_at(values, i)), a, ret_run);
+	ret_run->read_ms = reply_int(reply_at(values, FIELDS));
+	ret_run->in_flight = reply_int(reply_at(values, FIELDS + 1));
 }
 
 void
@@ -94,6 +96,8 @@ add_description(struct script_call *c, const struct run *run)
 	script_add_real(c, run->cpus);
 	script_add(c, "pids");
 	script_add_int(c, run->pids);
+	script_add(c, "autoExtend");
+	script_add_int(c, run->auto_extend);
 }
 
 int

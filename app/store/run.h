@@ -44,6 +44,12 @@ struct run {
 	int64_t exit_code, exited_ms;
 	bool oom_killed;
 	const char *exit_reason; /* "" where none */
+	/* the last grant; active while lease_expires_ms > read_ms */
+	const char *lease_holder; /* "" where none, or released */
+	int64_t lease_generation, lease_expires_ms;
+	bool auto_extend;
+	/* not fields: when it was read, and operations in flight then */
+	int64_t read_ms, in_flight;
 };
 
 /*

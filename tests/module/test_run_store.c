@@ -21,7 +21,8 @@ a_record_explains_itself(void **state)
 	(void)snprintf(expected, sizeof(expected),
 	    "state running createdAt %lld expiresAt %lld ttlSec 1800 image "
 	    "busybox:latest network none containerId c0ffee user 1000:1000 "
-	    "labels {\"team\":\"blue\"} memoryMb 64 cpus 0.5 pids 256",
+	    "labels {\"team\":\"blue\"} memoryMb 64 cpus 0.5 pids 256 "
+	    "autoExtend 0",
 	    (long long)run.created_ms, (long long)run.expires_ms);
 	assert_string_equal(
 	    fixture_say("HGETALL sbx:run:%s", run.id), expected);

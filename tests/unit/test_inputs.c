@@ -109,8 +109,6 @@ create_refuses_each_bad_member_by_name(void **state)
 		ERR_UNSUPPORTED},
 	    {"{\"image\":\"a\",\"init\":{\"cmd\":\"x\"}}", "init",
 		ERR_UNSUPPORTED},
-	    {"{\"image\":\"a\",\"autoExtend\":true}", "autoExtend",
-		ERR_UNSUPPORTED},
 	    {"{\"image\":\"a\",\"autoExtend\":1}", "autoExtend", ERR_INPUT},
 	};
 	(void)state;

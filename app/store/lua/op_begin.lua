@@ -19,4 +19,4 @@ if from == 'running' then
 	auto_extend(id, time, window)
 end
 return {text(lease(id, time).generation),
-	redis.call('HMGET', record(id), unpack(ARGV, 7))}
+	read(id, time, unpack(ARGV, 7))}

@@ -164,3 +164,16 @@ local function auto_extend(id, time, window)
 		extend(id, time, v[3] * 1000)
 	end
 end
+
+-- A record as run.c reads it: the named fields, then the time and how many
+-- operations are in flight. An error table where it is no record.
+local function read(id, time, ...)
+	local values = redis.pcall('HMGET', record(id), ...)
+
+	if not values.err then
+		values[#values + 1] = text(time)
+		values[#values + 1] = text(redis.call('ZCOUNT', inflight(id),
+			text(time), '+inf'))
+	end
+	return values
+end

@@ -4,4 +4,4 @@ local id = ARGV[1]
 if redis.call('TYPE', record(id)).ok == 'none' then
 	return absent(id)
 end
-return redis.call('HMGET', record(id), unpack(ARGV, 2))
+return read(id, now(), unpack(ARGV, 2))

@@ -2,7 +2,7 @@
 -- for in so many records at most: `next` then leads on from a short page.
 local cursor, limit = ARGV[1], tonumber(ARGV[2])
 local key, value, all = ARGV[3], ARGV[4], ARGV[5] == '1'
-local scan = 2000
+local scan, time = 2000, now()
 local page, found, seen = {''}, 0, 0
 
 local function wanted(id, record_state)
@@ -26,7 +26,7 @@ while found < limit and seen < scan do
 		return page
 	end
 	for _, id in ipairs(batch) do
-		local values = redis.pcall('HMGET', record(id), unpack(ARGV, 6))
+		local values = read(id, time, unpack(ARGV, 6))
 
 		if values.err or not moves[values[1] or ''] then
 			erase(id)

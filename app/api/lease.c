@@ -1,0 +1,221 @@
+/* Leases: a caller, mostly a person, has a run for itself. */
+#include "api/lease.h"
+#include "docker/container.h"
+#include "lib/clock.h"
+#include "lib/str.h"
+#include "run/place.h"
+#include "json/read.h"
+
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/random.h>
+
+#define TTL_MAX 86400
+#define WAIT_MAX 60
+#define FORCE_SEC 20 /* the marks of a worker that died lapse within 15 s */
+#define ASK_MS 50
+
+struct acquire {
+	char id[ULID_SIZE];
+	const char *owner;
+	int64_t ttl_sec, wait_sec;
+	bool force;
+	char waiter[ULID_SIZE]; /* "" where it may not wait */
+};
+
+int
+lease_credential(const json_t *body, struct credential *ret_who, struct err *e)
+{
+	if (read_string(body, "owner", &ret_who->owner, e) != 0 ||
+	    read_int(body, "generation", 1, INT64_MAX, 0, &ret_who->generation,
+		e) != 0)
+		return -1;
+	if (ret_who->owner == NULL)
+		ret_who->owner = "";
+	if (strlen(ret_who->owner) > LEASE_OWNER_MAX)
+		return err_set(e, ERR_INPUT, "owner has more than %d bytes.",
+		    LEASE_OWNER_MAX);
+	return 0;
+}
+
+/* Both members of a grant, which renew and release must have. */
+static int
+read_grant(const json_t *body, struct credential *who, struct err *e)
+{
+	if (lease_credential(body, who, e) != 0)
+		return -1;
+	if (str_blank(who->owner))
+		return err_set(e, ERR_INPUT,
+		    "owner is required: who the lease was granted to.");
+	if (who->generation == 0)
+		return err_set(e, ERR_INPUT,
+		    "generation is required: the number that the grant came "
+		    "with.");
+	return 0;
+}
+
+static int
+read_ttl(const json_t *body, int64_t *ret_sec, struct err *e)
+{
+	if (read_int(body, "ttlSec", 1, TTL_MAX, 0, ret_sec, e) != 0)
+		return -1;
+	if (*ret_sec == 0)
+		return err_set(e, ERR_INPUT,
+		    "ttlSec is required: how long the lease lasts, 1 to %d "
+		    "seconds.",
+		    TTL_MAX);
+	return 0;
+}
+
+static int
+read_acquire(
+    struct call *c, const json_t *body, struct acquire *q, struct err *e)
+{
+	unsigned char random[10];
+
+	if (call_run_id(c, q->id, e) != 0 ||
+	    read_string(body, "owner", &q->owner, e) != 0 ||
+	    read_ttl(body, &q->ttl_sec, e) != 0 ||
+	    read_bool(body, "force", &q->force, e) != 0 ||
+	    read_int(body, "waitSec", 1, WAIT_MAX, 0, &q->wait_sec, e) != 0)
+		return -1;
+	if (q->owner == NULL || str_blank(q->owner))
+		return err_set(
+		    e, ERR_INPUT, "owner is required: who the lease is for.");
+	if (strlen(q->owner) > LEASE_OWNER_MAX)
+		return err_set(e, ERR_INPUT, "owner has more than %d bytes.",
+		    LEASE_OWNER_MAX);
+	q->waiter[0] = '\0';
+	if (!q->force && q->wait_sec == 0)
+		return 0;
+	if (getrandom(random, sizeof(random), 0) != sizeof(random))
+		return err_sys(e, ERR_INTERNAL, "no random bytes");
+	ulid_format(clock_wall_ms(), random, q->waiter);
+	return 0;
+}
+
+static int
+answer(
+    struct call *c, const char *owner, const struct lease *lease, struct err *e)
+{
+	BUF_AUTO body = BUF_INIT(CALL_ANSWER_MAX);
+	struct jw w = call_json(&body);
+
+	jw_key(&w, "lease");
+	jw_open(&w, '{');
+	jw_str(&w, "holder", owner);
+	jw_int(&w, "generation", lease->generation);
+	jw_time(&w, "expiresAt", lease->expires_ms);
+	jw_close(&w, '}');
+	return call_answer(c, &w, 200, e);
+}
+
+static int
+ask(struct call *c, const struct acquire *q, struct lease *lease, struct err *e)
+{
+	return lease_acquire(c->ctx.redis, q->id, q->owner, q->ttl_sec * 1000,
+	    q->waiter, lease, e);
+}
+
+/* PID 1 of a run takes SIGUSR1 from outside as: kill all but yourself. */
+static int
+reset_run(struct call *c, const char *id, struct err *e)
+{
+	char name[RUN_NAME_SIZE];
+
+	run_name(id, name);
+	if (container_signal(c->ctx.engine, name, SIGUSR1, e) == 0)
+		return 0;
+	/* No container, or none that runs: nothing is left in flight. */
+	return e->kind == ERR_ABSENT || e->kind == ERR_CONFLICT ? 0 : -1;
+}
+
+/* The run is busy: ask again until it is free, which force brings about. */
+static int
+wait_free(
+    struct call *c, const struct acquire *q, struct lease *lease, struct err *e)
+{
+	int64_t begun = clock_mono_ms();
+	int64_t force_at = q->force ? begun + q->wait_sec * 1000 : INT64_MAX;
+	int64_t until =
+	    begun + (q->wait_sec + (q->force ? FORCE_SEC : 0)) * 1000;
+	struct pollfd client = {c->x->client_fd, POLLIN, 0};
+
+	while (lease->in_flight > 0) {
+		if (clock_mono_ms() >= force_at) {
+			force_at = INT64_MAX;
+			if (reset_run(c, q->id, e) != 0)
+				return -1;
+		}
+		if (clock_mono_ms() >= until)
+			return err_set(e, ERR_RUN_BUSY,
+			    "Run %s is still busy: %lld operations are in "
+			    "flight.",
+			    q->id, (long long)lease->in_flight);
+		if (poll(&client, 1, ASK_MS) > 0)
+			return err_set(e, ERR_GONE_AWAY, "the client left");
+		if (ask(c, q, lease, e) != 0)
+			return -1;
+	}
+	return 0;
+}
+
+int
+api_lease_acquire(struct call *c, struct err *e)
+{
+	json_auto_t *body = NULL;
+	struct err ignored = ERR_INIT;
+	struct acquire q;
+	struct lease lease;
+
+	if (call_body(c, &body, e) != 0 || read_acquire(c, body, &q, e) != 0 ||
+	    ask(c, &q, &lease, e) != 0)
+		return -1;
+	if (lease.in_flight > 0) {
+		int rc = call_long(c, e);
+
+		if (rc == 0) {
+			rc = wait_free(c, &q, &lease, e);
+			call_long_end(c);
+		}
+		if (rc != 0) {
+			(void)lease_forget(
+			    c->ctx.redis, q.id, q.waiter, &ignored);
+			return -1;
+		}
+	}
+	return answer(c, q.owner, &lease, e);
+}
+
+int
+api_lease_renew(struct call *c, struct err *e)
+{
+	json_auto_t *body = NULL;
+	char id[ULID_SIZE];
+	struct credential who;
+	struct lease lease;
+	int64_t ttl_sec;
+
+	if (call_run_id(c, id, e) != 0 || call_body(c, &body, e) != 0 ||
+	    read_grant(body, &who, e) != 0 ||
+	    read_ttl(body, &ttl_sec, e) != 0 ||
+	    lease_renew(c->ctx.redis, id, who.owner, who.generation,
+		ttl_sec * 1000, &lease, e) != 0)
+		return -1;
+	return answer(c, who.owner, &lease, e);
+}
+
+int
+api_lease_release(struct call *c, struct err *e)
+{
+	json_auto_t *body = NULL;
+	char id[ULID_SIZE];
+	struct credential who;
+
+	if (call_run_id(c, id, e) != 0 || call_body(c, &body, e) != 0 ||
+	    read_grant(body, &who, e) != 0 ||
+	    lease_release(c->ctx.redis, id, who.owner, who.generation, e) != 0)
+		return -1;
+	return exchange_reply(c->x, 204, NULL, NULL, 0, e);
+}
