@@ -23,7 +23,8 @@
 #include <unistd.h>
 
 #define STACK_SIZE (256 * 1024)
-#define CUT_SEC 5
+#define IDLE_MS 200 /* of a drain: until threads without a request ended */
+#define CUT_MS 5000 /* until requests that were cut off ended */
 
 const char *const pool_name[POOLS] = {"control", "stream"};
 
@@ -115,9 +116,9 @@ join_until(pthread_t id, int64_t deadline_mono)
 /* Wait for threads to end; keeps those that did not at the front and returns
  * their number. */
 static int
-join_threads(struct thread *threads, int count, int64_t seconds)
+join_threads(struct thread *threads, int count, int64_t ms)
 {
-	int64_t deadline = clock_mono_ms() + seconds * 1000;
+	int64_t deadline = clock_mono_ms() + ms;
 	int left = 0;
 
 	for (int i = 0; i < count; i++) {
@@ -133,15 +134,16 @@ static int
 drain(struct thread *threads, int count, struct worker_shared *s)
 {
 	raise_flag(s->drain_fd);
-	/* Let the listener go, so that nobody queues for a process that takes
-	 * nothing more. The number stays taken: a thread may be about to
-	 * accept from it. */
+	/* Idle threads first take what they were woken for. Then the listener
+	 * goes, so that nobody queues for a process that takes nothing more;
+	 * its number stays taken, a thread may be about to accept from it. */
+	int left = join_threads(threads, count, IDLE_MS);
 	(void)dup3(s->drain_fd, s->listener, O_CLOEXEC);
-	int left = join_threads(threads, count, s->config->drain_sec);
+	left = join_threads(threads, left, s->config->drain_sec * 1000);
 	if (left == 0)
 		return 0;
 	raise_flag(s->cut_fd);
-	int stuck = join_threads(threads, left, CUT_SEC);
+	int stuck = join_threads(threads, left, CUT_MS);
 	LOG_EVENT(w, "drain.cut")
 	{
 		jw_int(&w, "requests", left);

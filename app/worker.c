@@ -17,6 +17,7 @@
 #include <sys/socket.h>
 
 #define ACCEPT_PAUSE_MS 50 /* while descriptors or memory are short */
+#define LOOK_AGAIN_MS 10000
 #define LOG_PATH_MAX 1024
 
 struct worker {
@@ -195,12 +196,17 @@ accept_failed(const struct worker_shared *s)
 		(void)poll(&p, 1, ACCEPT_PAUSE_MS);
 }
 
-/* Wait for a connection; false where it is time to end. */
+/*
+ * Wait for a connection; false where it is time to end. A connection wakes one
+ * thread, and is nobody else's concern until the next one comes: where that
+ * thread's process was killed before it accepted, whoever looks again unasked
+ * finds it.
+ */
 static bool
 await(const struct worker *w)
 {
 	struct epoll_event event[2];
-	int n = epoll_wait(w->loop, event, 2, -1);
+	int n = epoll_wait(w->loop, event, 2, LOOK_AGAIN_MS);
 
 	/* Nothing but a fault of ours; going on would spin. */
 	if (n < 0 && errno != EINTR)
@@ -211,20 +217,30 @@ await(const struct worker *w)
 	return true;
 }
 
+static void
+take_all(struct worker *w)
+{
+	int fd;
+
+	while ((fd = accept4(w->shared->listener, NULL, NULL, SOCK_CLOEXEC)) >=
+	       0) {
+		serve(w, fd);
+		arena_reset(&w->arena);
+	}
+	accept_failed(w->shared);
+}
+
 void *
 worker_run(void *arg)
 {
 	struct worker *w = arg;
+	bool more;
 
-	while (await(w)) {
-		int fd = accept4(w->shared->listener, NULL, NULL, SOCK_CLOEXEC);
-
-		if (fd < 0) {
-			accept_failed(w->shared);
-			continue;
-		}
-		serve(w, fd);
-		arena_reset(&w->arena);
-	}
+	/* The last time too: it may be this thread that was woken for a
+	 * connection. */
+	do {
+		more = await(w);
+		take_all(w);
+	} while (more);
 	return NULL;
 }

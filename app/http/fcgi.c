@@ -167,6 +167,7 @@ linger(int fd)
 	char waste[16 * 1024];
 	struct pollfd p = {fd, POLLIN, 0};
 
+	(void)shutdown(fd, SHUT_WR);
 	while (poll(&p, 1, clock_left(deadline)) > 0)
 		if (recv(fd, waste, sizeof(waste), MSG_DONTWAIT) <= 0)
 			break;
@@ -196,7 +197,6 @@ fcgi_end(struct fcgi *f, struct exchange *x)
 	fd = r->ipcFd;
 	if (fd < 0)
 		return;
-	(void)shutdown(fd, SHUT_WR);
 	if (unread)
 		linger(fd);
 	fd_close(&fd);
