@@ -17,7 +17,7 @@
 #define START_MS 30000 /* until the command runs */
 #define GONE_MS 200    /* between two looks whether the caller is gone */
 #define LATE_MS 2900   /* the guest ends a command within so long */
-#define DRAIN_MS 7000  /* and after that we still read what has come */
+#define DRAIN_MS 1000  /* and what has come by then is read for so long */
 #define PIECE 16384u   /* of standard input in one frame */
 #define NEVER INT64_MAX
 
@@ -28,12 +28,12 @@ struct guest {
 	size_t sent;
 	const char *input; /* standard input not yet in out */
 	size_t input_size;
-	bool input_open;    /* its end is not in out yet */
-	bool over;	    /* the last event was handed out */
-	bool closed;	    /* the other side ended the connection */
-	bool killed;	    /* by guest_kill */
-	int64_t timeout_ms; /* of the command, or 0 */
-	int64_t last_at;    /* by then its end must have come, or NEVER */
+	bool input_open; /* its end is not in out yet */
+	bool over;	 /* the last event was handed out */
+	bool closed;	 /* the other side ended the connection */
+	bool killed;	 /* by guest_kill */
+	int64_t last_at; /* by then its end must have come, or NEVER */
+	int64_t left_at; /* when guest_next last returned */
 	char piece[INBOUND_FEED];
 };
 
@@ -70,6 +70,16 @@ add_input(struct guest *g)
 	}
 }
 
+static void
+drop_sent(struct guest *g)
+{
+	g->sent = 0;
+	if (g->out.room > WIRE_CHUNK) /* of the request: not kept */
+		buf_release(&g->out);
+	else
+		buf_reset(&g->out);
+}
+
 /* Send what can be sent now. A guest that takes nothing any more is found out
  * by reading, which also has what it said before. */
 static void
@@ -77,8 +87,7 @@ send_frames(struct guest *g)
 {
 	for (;;) {
 		if (g->sent == g->out.size) {
-			buf_reset(&g->out);
-			g->sent = 0;
+			drop_sent(g);
 			add_input(g);
 			if (g->out.size == 0)
 				return;
@@ -90,8 +99,7 @@ send_frames(struct guest *g)
 		if (n < 0 && errno == EAGAIN)
 			return;
 		if (n < 0) {
-			buf_reset(&g->out);
-			g->sent = 0;
+			drop_sent(g);
 			g->input_open = false;
 			return;
 		}
@@ -195,7 +203,6 @@ guest_attach(int fd, const struct wire_exec *x, const char *stdin_text,
 	g->input = stdin_text;
 	g->input_size = stdin_text != NULL ? stdin_size : 0;
 	g->input_open = x->open_stdin;
-	g->timeout_ms = x->timeout_ms;
 	g->last_at = NEVER;
 	wire_put_exec(&g->out, x);
 	if (g->out.over) {
@@ -209,8 +216,9 @@ guest_attach(int fd, const struct wire_exec *x, const char *stdin_text,
 		guest_free(g);
 		return NULL;
 	}
-	if (g->timeout_ms > 0)
-		g->last_at = clock_mono_ms() + g->timeout_ms + LATE_MS;
+	g->left_at = clock_mono_ms();
+	if (x->timeout_ms > 0)
+		g->last_at = g->left_at + x->timeout_ms + LATE_MS;
 	return g;
 }
 
@@ -265,50 +273,62 @@ convert(struct guest *g, const struct inbound_event *from,
 	g->over = ret_event->type == GUEST_EXIT;
 }
 
-int
-guest_next(struct guest *g, int other_fd, int timeout_ms,
+/* The next event, or what is made of its absence. */
+static int
+next_event(struct guest *g, int other_fd, int64_t until,
     struct guest_event *ret_event, struct err *e)
 {
-	int64_t until = clock_mono_ms() + timeout_ms;
+	enum guest_event_type late = g->killed ? GUEST_LOST : GUEST_EXIT;
 	struct inbound_event ev;
 
-	if (g->over)
-		return err_set(e, ERR_GUEST, "the command has ended");
 	for (;;) {
 		int rc = inbound_next(&g->in, &ev, e);
 		if (rc < 0)
 			return -1;
-		int64_t now = clock_mono_ms();
-		bool late = now >= g->last_at;
-		if (rc > 0 && (!late || now < g->last_at + DRAIN_MS)) {
+		if (rc > 0 && clock_mono_ms() - DRAIN_MS < g->last_at) {
 			convert(g, &ev, ret_event);
 			return 0;
 		}
 		if (rc > 0 || g->closed) {
-			make_last(g, ret_event,
-			    rc > 0 && !g->killed ? GUEST_EXIT : GUEST_LOST);
+			make_last(g, ret_event, rc > 0 ? late : GUEST_LOST);
 			return 0;
 		}
-		int64_t wait = until < g->last_at ? until : g->last_at;
-		rc = wait_bytes(g, other_fd, wait, e);
+		rc = wait_bytes(
+		    g, other_fd, until < g->last_at ? until : g->last_at, e);
 		if (rc < 0)
 			return -1;
 		if (rc > 0)
 			continue;
-		if (clock_mono_ms() < g->last_at) {
+		if (clock_mono_ms() < g->last_at)
 			*ret_event =
 			    (struct guest_event){.type = GUEST_NOTHING};
-			return 0;
-		}
-		make_last(g, ret_event, g->killed ? GUEST_LOST : GUEST_EXIT);
+		else
+			make_last(g, ret_event, late);
 		return 0;
 	}
 }
 
 int
+guest_next(struct guest *g, int other_fd, int timeout_ms,
+    struct guest_event *ret_event, struct err *e)
+{
+	int64_t now = clock_mono_ms();
+
+	if (g->over)
+		return err_set(e, ERR_GUEST, "the command has ended");
+	/* A command that ended in time behind output for a slow client is not
+	 * late: only the time in which we listened counts. */
+	if (g->last_at != NEVER)
+		g->last_at += now - g->left_at;
+	int rc = next_event(g, other_fd, now + timeout_ms, ret_event, e);
+	g->left_at = clock_mono_ms();
+	return rc;
+}
+
+int
 guest_kill(struct guest *g, struct err *e)
 {
-	int64_t last_at = clock_mono_ms() + LATE_MS;
+	int64_t now = clock_mono_ms();
 
 	if (g->over)
 		return err_set(e, ERR_GUEST, "the command has ended");
@@ -316,8 +336,9 @@ guest_kill(struct guest *g, struct err *e)
 		return 0;
 	g->killed = true;
 	g->input_open = false;
-	if (g->last_at > last_at)
-		g->last_at = last_at;
+	if (g->last_at > now + LATE_MS)
+		g->last_at = now + LATE_MS;
+	g->left_at = now;
 	wire_put(&g->out, WIRE_KILL, NULL, 0);
 	send_frames(g);
 	return 0;

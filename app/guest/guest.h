@@ -62,9 +62,10 @@ struct guest_event {
  * The next event. Returns GUEST_NOTHING when other_fd (-1: none) became
  * readable or hung up, or after timeout_ms. Keeps feeding stdin meanwhile.
  * Output that was already received is handed out before a new wait. A guest
- * that does not report the end of a command 3 s after its deadline is not
- * waited for: the exit is then this side's word, and the connection closed. -1
- * with ERR_GUEST where what came makes no sense: free the guest.
+ * that has not reported the end of a command 3 s after its deadline (time spent
+ * outside of this call does not count) is not waited for: the exit is then this
+ * side's word, and the connection closed. -1 with ERR_GUEST where what came
+ * makes no sense: free the guest.
  */
 int guest_next(struct guest *g, int other_fd, int timeout_ms,
     struct guest_event *ret_event, struct err *e);

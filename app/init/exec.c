@@ -39,7 +39,8 @@
 #define NEVER INT64_MAX
 
 struct exec {
-	struct wire_exec x;
+	struct wire_exec x; /* in these two, until it runs: */
+	struct buf frame, store;
 	struct host host;
 	struct output out;
 	struct spawn child;
@@ -156,6 +157,8 @@ on_report(struct exec *s)
 	}
 	wire_put(frames, WIRE_STARTED, NULL, 0);
 	s->running = true;
+	buf_release(&s->frame);
+	buf_release(&s->store);
 }
 
 static void
@@ -414,6 +417,8 @@ int
 exec_run(void)
 {
 	struct exec s = {
+	    .frame = BUF_INIT(WIRE_HEAD + WIRE_MAX),
+	    .store = BUF_INIT(8 * WIRE_MAX),
 	    .host = HOST_INIT(STDIN_FILENO),
 	    .out = OUTPUT_INIT(STDOUT_FILENO),
 	    .signals = be_supervisor(),
@@ -422,14 +427,12 @@ exec_run(void)
 	    .ending_at = NEVER,
 	    .kill_at = NEVER,
 	};
-	struct buf frame = BUF_INIT(WIRE_HEAD + WIRE_MAX);
-	struct buf store = BUF_INIT(8 * WIRE_MAX);
 	struct err e = ERR_INIT;
 
 	if (s.signals < 0)
 		return 1;
-	if (host_request(&s.host, clock_mono_ms() + REQUEST_MS, &frame, &store,
-		&s.x, &e) == 0)
+	if (host_request(&s.host, clock_mono_ms() + REQUEST_MS, &s.frame,
+		&s.store, &s.x, &e) == 0)
 		return start(&s);
 	if (e.kind == ERR_GONE_AWAY)
 		return 1;
