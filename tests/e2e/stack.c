@@ -118,20 +118,23 @@ said(void)
 	return text != NULL ? text : strdup("(nothing)");
 }
 
-static void
-spawn_serve(void)
+/* teploy-sandbox with the stack's settings. It ends with this program, however
+ * that ends. */
+static pid_t
+spawn_tool(const char *const *arguments)
 {
 	const char *build = getenv("SBX_TEST_BUILD");
 	char program[512], out[128], *env[2048];
-	/* serve ends with this program, however that ends. */
-	char *argv[] = {
-	    "setpriv", "--pdeathsig", "TERM", program, "serve", NULL};
+	char *argv[16] = {"setpriv", "--pdeathsig", "TERM", program};
 	posix_spawn_file_actions_t files;
-	size_t count = 0;
+	size_t count = 0, argc = 4;
+	pid_t pid;
 
 	(void)snprintf(program, sizeof(program), "%s/teploy-sandbox",
 	    build != NULL ? build : "build");
 	(void)snprintf(out, sizeof(out), "%s/serve.out", stack.base);
+	for (; *arguments != NULL && argc < 15; arguments++)
+		argv[argc++] = strdup(*arguments);
 	for (char **at = environ; *at != NULL && count < 1900; at++)
 		if (!str_starts(*at, "SBX_"))
 			env[count++] = *at;
@@ -144,8 +147,35 @@ spawn_serve(void)
 	    &files, 1, out, O_WRONLY | O_CREAT | O_APPEND, 0600);
 	posix_spawn_file_actions_adddup2(&files, 1, 2);
 	assert_int_equal(
-	    posix_spawnp(&stack.serve, argv[0], &files, NULL, argv, env), 0);
+	    posix_spawnp(&pid, argv[0], &files, NULL, argv, env), 0);
 	posix_spawn_file_actions_destroy(&files);
+	while (argc > 4)
+		free(argv[--argc]);
+	return pid;
+}
+
+static void
+spawn_serve(void)
+{
+	static const char *const serve[] = {"serve", NULL};
+
+	stack.serve = spawn_tool(serve);
+}
+
+int
+stack_tool(const char *first, ...)
+{
+	const char *arguments[12] = {first};
+	size_t count = 0;
+	int status = 0;
+	va_list ap;
+
+	va_start(ap, first);
+	while (arguments[count] != NULL && count < 11)
+		arguments[++count] = va_arg(ap, const char *);
+	va_end(ap);
+	assert_int_not_equal(waitpid(spawn_tool(arguments), &status, 0), -1);
+	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
 bool
@@ -199,14 +229,14 @@ stack_start(const char *const *env)
 	    sizeof(stack.instance));
 }
 
-/* TERM; true where serve ended by itself with status 0. */
+/* Signal; true where serve ended by itself with status 0. */
 static bool
-end_serve(void)
+end_serve(int number)
 {
 	int status = 0;
 	int64_t deadline = clock_mono_ms() + STOP_MS;
 
-	(void)kill(stack.serve, SIGTERM);
+	(void)kill(stack.serve, number);
 	while (waitpid(stack.serve, &status, WNOHANG) == 0) {
 		if (clock_mono_ms() > deadline)
 			(void)kill(stack.serve, SIGKILL);
@@ -216,9 +246,9 @@ end_serve(void)
 }
 
 void
-stack_restart(void)
+stack_restart(int number)
 {
-	if (!end_serve())
+	if (!end_serve(number) && number == SIGTERM)
 		fail_msg("serve did not end well: %s", said());
 	spawn_serve();
 	await_ready();
@@ -231,7 +261,7 @@ stack_stop(void **state)
 
 	(void)state;
 	left_before_stop(&faults);
-	if (!end_serve()) {
+	if (!end_serve(SIGTERM)) {
 		char *text = said();
 
 		buf_addf(&faults, "serve did not end well: %s\n", text);

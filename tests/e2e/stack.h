@@ -47,8 +47,13 @@ void stack_start(const char *const *env);
  */
 int stack_stop(void **state);
 
-/* TERM serve and start it again on the same directories. */
-void stack_restart(void);
+/* Signal serve, wait for its end, and start it again on the same directories.
+ * SIGTERM must end it well. */
+void stack_restart(int number);
+
+/* Run `teploy-sandbox ARGUMENTS...` with the stack's settings; NULL-terminated.
+ * Its exit status; what it says goes to serve's output. */
+int stack_tool(const char *first, ...);
 
 enum stack_kind {
 	STACK_MASTER, /* of the workers */
