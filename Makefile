@@ -24,12 +24,12 @@ CFLAGS  = -std=c11 $(OPT) $(WARN) $(HARDEN) -fno-strict-aliasing -pthread \
 # GCC takes the branch that UBSan adds for a NULL format for a real one.
 SAN_WARN = -Wno-format-truncation -Wno-format-overflow
 LDFLAGS = -pie -Wl,-z,relro,-z,now -pthread $(if $(SAN),-fsanitize=$(SAN))
-LIBS    = -lfcgi -ljansson -lhiredis -lcurl
+LIBS    = -lfcgi -ljansson -lhiredis -lcurl -lcrypto
 INIT_CFLAGS = -std=c11 -Os -D_GNU_SOURCE -Iapp $(WARN) -ffunction-sections \
 	  -fdata-sections -fstack-protector-strong
 
 LIB_SRC   = $(wildcard app/lib/*.c)
-CORE_SRC  = app/config.c $(wildcard app/json/*.c app/docker/*.c app/store/*.c \
+CORE_SRC  = app/config.c $(wildcard app/json/*.c app/crypto/*.c app/docker/*.c app/store/*.c \
 	  app/guest/*.c app/run/*.c)
 HTTP_SRC  = $(wildcard app/http/*.c app/api/*.c) app/worker.c \
 	  app/heart.c app/pool.c app/listener.c app/prefork.c
@@ -51,7 +51,7 @@ MODULE_SUPPORT = $(filter-out tests/module/test_%,$(wildcard tests/module/*.c)) 
 E2E_SUPPORT = $(filter-out tests/e2e/test_%,$(wildcard tests/e2e/*.c))
 BENCH_SUPPORT = $(filter-out tests/bench/bench_%,$(wildcard tests/bench/*.c))
 
-.PHONY: all help deps serve image test unit module e2e bench asan tsan clang fuzz \
+.PHONY: all help deps deps-serve serve image test unit module e2e bench asan tsan clang fuzz \
 	lint analyze format install uninstall clean
 .DEFAULT_GOAL := all
 .SECONDARY:
@@ -62,9 +62,12 @@ help:			## this list
 	@sed -n 's/^\([a-z0-9]*\):[^#]*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 18
 
 deps:			## install what is missing from Debian's packages
-	@app/deps.sh
+	@app/deps.sh test
 
-serve: deps all		## run the whole stack in the foreground (ARGS="--workers 4")
+deps-serve:		# 500 MB less than what the tests take
+	@app/deps.sh serve
+
+serve: deps-serve all	## run the whole stack in the foreground (ARGS="--workers 4")
 	@$(BUILD)/teploy-sandbox serve $(ARGS)
 
 image:			## a busybox image for boxes that reach no registry
@@ -103,7 +106,7 @@ $(BUILD)/sbx-app: $(call obj,app/main.c) $(ARCHIVES)
 
 $(BUILD)/sbx-reaper: $(call obj,$(REAPER_SRC)) $(BUILD)/core.a $(BUILD)/lib.a
 	$(call say,LD  )
-	$(Q)$(CC) $(LDFLAGS) -o $@ $^ -ljansson -lhiredis -lcurl
+	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(filter-out -lfcgi,$(LIBS))
 
 $(BUILD)/sbx-init: $(patsubst %.c,$(BUILD)/init/%.o,$(INIT_SRC) $(LIB_SRC))
 	$(call say,LD  )

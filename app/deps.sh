@@ -7,7 +7,7 @@
 set -uo pipefail
 
 # How to tell that it is there, and the package that brings it:
-# a command, a library that pkg-config knows, or a file.
+# a command, a library that pkg-config knows, or a file by a pattern.
 NEEDS_SERVE='
 command gcc gcc
 command make make
@@ -18,6 +18,7 @@ library fcgi libfcgi-dev
 library jansson libjansson-dev
 library hiredis libhiredis-dev
 library libcurl libcurl4-openssl-dev
+library libcrypto libssl-dev
 command nginx nginx
 command redis-server redis-server
 command redis-cli redis-tools
@@ -30,12 +31,13 @@ file /etc/ssl/certs/ca-certificates.crt ca-certificates
 NEEDS_TEST='
 library cmocka libcmocka-dev
 command clang clang
+file /usr/lib/llvm-*/lib/clang/*/lib/linux/libclang_rt.fuzzer-*.a libclang-rt-14-dev
 command clang-format clang-format
 command clang-tidy clang-tidy
 command cppcheck cppcheck
 command shellcheck shellcheck
-command jq jq
-command wrk wrk
+command git git
+command mmdebstrap mmdebstrap
 file /bin/busybox busybox-static
 '
 MARK='written by teploy-sandbox deps.sh'
@@ -54,7 +56,7 @@ is_there() {
 	case $1 in
 	command) command -v "$2" >/dev/null ;;
 	library) pkg-config --exists "$2" 2>/dev/null ;;
-	file) [[ -s $2 ]] ;;
+	file) compgen -G "$2" >/dev/null ;;
 	esac
 }
 
@@ -72,7 +74,8 @@ find_missing() {
 }
 
 # nginx and redis-server come with services of the box, which nobody asked for
-# and which would take port 80: only Docker's may start. See invoke-rc.d(8).
+# and which would take port 80; docker.io's fails to install where its service
+# cannot start by itself. engine.sh starts it. See invoke-rc.d(8).
 forbid_services() {
 	[[ ! -e $POLICY ]] || grep -q "$MARK" "$POLICY" || return 0
 	trap 'rm -f "$POLICY"' EXIT
@@ -80,7 +83,6 @@ forbid_services() {
 	cat >"$POLICY" <<-EOF
 		#!/bin/sh
 		# $MARK: removed when it is done
-		case \$1 in docker|containerd) exit 0 ;; esac
 		exit 101
 	EOF
 	chmod 0755 "$POLICY"

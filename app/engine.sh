@@ -21,7 +21,7 @@ fail() {
 
 # An engine answers on socket $1.
 answers() {
-	[[ $(curl -s --max-time 5 --unix-socket "$1" http://engine/_ping 2>/dev/null) == OK ]]
+	[[ $(curl -qs --noproxy '*' --max-time 5 --unix-socket "$1" http://engine/_ping 2>/dev/null) == OK ]]
 }
 
 # Process $1 is alive and runs program $2.
@@ -49,7 +49,7 @@ drop_stale_pid() {
 # dockerd takes a socket file at this path for a running containerd.
 drop_stale_socket() {
 	[[ -S $1 ]] || return 0
-	curl -s --max-time 2 --unix-socket "$1" http://containerd/ >/dev/null 2>&1
+	curl -qs --noproxy '*' --max-time 2 --unix-socket "$1" http://containerd/ >/dev/null 2>&1
 	[[ $? -ne 7 ]] || rm -f "$1" # 7: nobody listens there
 }
 
