@@ -227,6 +227,9 @@ errors_of_the_front_are_problems_too(void **state)
 	    {"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\n"
 	     "Transfer-Encoding: chunked\r\n\r\n",
 		400},
+	    {"GET / HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer a\r\n"
+	     "Authorization: Bearer b\r\n\r\n",
+		400},
 	    {"TRACE / HTTP/1.1\r\nHost: a\r\n\r\n", 405},
 	    {"GET / HTTP/3.7\r\nHost: a\r\n\r\n", 505},
 	    {"GET /v1/runs HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n",

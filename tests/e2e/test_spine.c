@@ -2,7 +2,11 @@
  * left. */
 #include "harness.h"
 
+#include <arpa/inet.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 static int
 setup(void **state)
@@ -163,6 +167,68 @@ a_destroyed_run_is_gone_everywhere(void **state)
 	check_problem(&exec, 404, "run_not_found", id);
 }
 
+/* A child that deletes the run: exits with 0 for 204, 1 for 404, else 2. */
+static pid_t
+delete_aside(const char *id)
+{
+	pid_t pid = fork();
+
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		REPLY_AUTO r = http_do("DELETE", run_url(id, ""), NULL, NULL);
+		_exit(r.status == 204 ? 0 : r.status == 404 ? 1 : 2);
+	}
+	return pid;
+}
+
+static void
+many_may_destroy_a_run_at_once(void **state)
+{
+	char id[ULID_SIZE];
+	pid_t pid[6];
+	int done = 0;
+
+	(void)state;
+	run_new(IMAGE_PLAIN, id);
+	for (size_t i = 0; i < 6; i++)
+		pid[i] = delete_aside(id);
+	for (size_t i = 0; i < 6; i++) {
+		int status = 0;
+
+		assert_int_equal(waitpid(pid[i], &status, 0), pid[i]);
+		assert_true(WIFEXITED(status) && WEXITSTATUS(status) < 2);
+		done += WEXITSTATUS(status) == 0;
+	}
+	assert_in_range(done, 1, 6);
+	assert_null(docker_container(id));
+	assert_int_equal(docker_count(), 0);
+}
+
+static void
+a_client_that_leaves_does_not_stop_a_teardown(void **state)
+{
+	char id[ULID_SIZE], request[500];
+	struct sockaddr_in addr = {.sin_family = AF_INET,
+	    .sin_port = htons((uint16_t)stack.port),
+	    .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+
+	(void)state;
+	run_new(IMAGE_PLAIN, id);
+	int size = snprintf(request, sizeof(request),
+	    "DELETE /v1/runs/%s HTTP/1.1\r\nHost: a\r\n"
+	    "Authorization: Bearer %s\r\n\r\n",
+	    id, stack.token);
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	assert_int_equal(
+	    connect(fd, (struct sockaddr *)&addr, sizeof(addr)), 0);
+	assert_int_equal(write(fd, request, (size_t)size), size);
+	/* Gone once somebody has begun. */
+	wait_until(redis_has("destroying") || !redis_has("running"), 30000);
+	(void)close(fd);
+	wait_until(docker_container(id) == NULL, 30000);
+	wait_until(!redis_has("sbx:run:"), 30000);
+}
+
 int
 main(void)
 {
@@ -171,6 +237,8 @@ main(void)
 	    cmocka_unit_test(each_line_arrives_when_it_is_printed),
 	    cmocka_unit_test(runs_are_listed_oldest_first_and_shown),
 	    cmocka_unit_test(a_destroyed_run_is_gone_everywhere),
+	    cmocka_unit_test(many_may_destroy_a_run_at_once),
+	    cmocka_unit_test(a_client_that_leaves_does_not_stop_a_teardown),
 	};
 
 	return cmocka_run_group_tests(tests, setup, stack_stop);
