@@ -12,7 +12,7 @@
 #define SBX_E2E_HARNESS_H
 
 #include "../check.h"
-#include "../module/wait.h"
+#include "../wait.h"
 #include "client.h"
 #include "outside.h"
 #include "proc.h"

@@ -1,7 +1,7 @@
 /* Starting the real stack, and finding its processes. */
 #include "stack.h"
 #include "../check.h"
-#include "../module/wait.h"
+#include "../wait.h"
 #include "client.h"
 #include "left.h"
 #include "lib/fd.h"

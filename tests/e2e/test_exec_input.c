@@ -235,8 +235,8 @@ commands_run_as_the_user_of_the_image(void **state)
 	EXECUTED_AUTO x =
 	    exec_sh(user, "id -u; id -g; id -G; echo $HOME; pwd; touch mine && "
 			  "stat -c %u mine; stat -c %u /work");
-	assert_string_equal(x.out.data,
-	    "1000\n1000\n1000 2000\n/home/user\n/work\n1000\n1000\n");
+	assert_string_equal(
+	    x.out.data, "1000\n1000\n1000 2000\n/user\n/work\n1000\n1000\n");
 	EXECUTED_AUTO root = exec_json(
 	    user, json_pack("{s:s,s:s}", "cmd", "id -u", "user", "0"));
 	assert_string_equal(root.out.data, "0\n");

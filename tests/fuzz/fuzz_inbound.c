@@ -1,14 +1,30 @@
 /*
  * guest/inbound: the same events however the input is cut, and memory within
- * its bounds. The first byte chooses the size of the pieces.
+ * its bounds; guest/refusal: what was said in words becomes valid text. The
+ * first byte chooses the size of the pieces.
  */
 #include "guest/inbound.h"
+#include "guest/refusal.h"
+#include "lib/utf8.h"
 
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void
+must_be_text(const char *words, size_t size)
+{
+	struct err e = ERR_INIT;
+
+	if (refusal_of_engine(words, size, &e) != -1 ||
+	    !utf8_valid(e.text, strlen(e.text)))
+		abort();
+	if (refusal_of_guest(WIRE_FAIL_CWD, words, size, &e) != -1 ||
+	    e.kind != ERR_INPUT || !utf8_valid(e.text, strlen(e.text)))
+		abort();
+}
 
 static int
 hear(struct inbound *in, struct buf *heard, struct err *e)
@@ -57,6 +73,7 @@ listen_to(const char *bytes, size_t size, size_t step, struct buf *heard)
 	const char *words = inbound_words(&in, &words_size);
 	if (rc == 0)
 		buf_add(heard, words, words_size);
+	must_be_text(words, words_size);
 	inbound_release(&in);
 	return rc;
 }

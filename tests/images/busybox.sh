@@ -29,16 +29,16 @@ mkdir "$root/bin"
 if [ "$scratch" ]; then
 	cp "$busybox" "$root/bin/true"
 else
-	mkdir -p "$root"/{dev,etc,home/user,proc,root,sys,tmp,usr/bin,var}
+	mkdir -p "$root"/{dev,etc,user,proc,root,sys,tmp,usr/bin,var}
 	chmod 1777 "$root/tmp"
-	chown 1000:1000 "$root/home/user"
+	chown 1000:1000 "$root/user"
 	cp "$busybox" "$root/bin/busybox"
 	for applet in $("$busybox" --list); do
 		[ "$applet" = busybox ] || ln -s busybox "$root/bin/$applet"
 	done
 	cat >"$root/etc/passwd" <<-END
 		root:x:0:0:root:/root:/bin/sh
-		user:x:1000:1000:a user:/home/user:/bin/sh
+		user:x:1000:1000:a user:/user:/bin/sh
 		nobody:x:65534:65534:nobody:/:/bin/false
 	END
 	cat >"$root/etc/group" <<-END

@@ -1,10 +1,10 @@
 /* nginx between a raw client and the responders. */
 #include "front.h"
+#include "../wait.h"
 #include "lib/fd.h"
 #include "lib/mem.h"
 #include "lib/str.h"
 #include "responder.h"
-#include "wait.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

@@ -1,7 +1,7 @@
 /* The built sbx-init with a test in the place of the host. */
 #include "init_fixture.h"
+#include "../wait.h"
 #include "lib/fd.h"
-#include "wait.h"
 
 #include <dirent.h>
 #include <fcntl.h>

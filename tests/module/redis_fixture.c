@@ -1,8 +1,8 @@
 /* Starting and stopping a private redis-server. */
 #include "redis_fixture.h"
+#include "../wait.h"
 #include "lib/buf.h"
 #include "lib/mem.h"
-#include "wait.h"
 
 #include <fcntl.h>
 #include <ftw.h>

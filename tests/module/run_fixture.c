@@ -103,7 +103,7 @@ fixture_start(void)
 	struct err e = ERR_INIT;
 
 	check_ok(run_creating(redis, run.id, "c0ffee", &e), &e);
-	check_ok(run_started(redis, run.id, &e), &e);
+	check_ok(run_started(redis, run.id, NULL, &e), &e);
 	return run;
 }
 

@@ -7,10 +7,10 @@
 #ifndef SBX_TESTS_MODULE_RUN_FIXTURE_H
 #define SBX_TESTS_MODULE_RUN_FIXTURE_H
 
+#include "../wait.h"
 #include "lib/arena.h"
 #include "redis_fixture.h"
 #include "store/run.h"
-#include "wait.h"
 
 extern struct redis_fixture fixture;
 extern struct redis *redis;

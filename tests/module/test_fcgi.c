@@ -1,7 +1,7 @@
 /* http/fcgi and worker: what a worker makes of what comes over its socket. */
+#include "../wait.h"
 #include "fcgi_client.h"
 #include "pool_fixture.h"
-#include "wait.h"
 
 #include <fastcgi.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* sbx-init exec: what a command gets, and what comes back of it. */
+#include "../wait.h"
 #include "init_fixture.h"
-#include "wait.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -2,9 +2,9 @@
  * sbx-init exec: how a command ends, by itself, at its deadline or because the
  * host says so, and that nothing of it is left then.
  */
+#include "../wait.h"
 #include "init_fixture.h"
 #include "lib/fd.h"
-#include "wait.h"
 
 #include <pthread.h>
 #include <signal.h>

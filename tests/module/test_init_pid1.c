@@ -2,9 +2,9 @@
  * sbx-init run: PID 1 of a run, in a pid namespace and an all but empty root
  * of its own. Needs root.
  */
+#include "../wait.h"
 #include "init_fixture.h"
 #include "lib/fd.h"
-#include "wait.h"
 
 #include <dirent.h>
 #include <fcntl.h>

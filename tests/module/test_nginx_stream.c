@@ -1,10 +1,10 @@
 /* Bodies and streams through nginx, reloads under them, and smuggling. */
 #include "../check.h"
+#include "../wait.h"
 #include "front.h"
 #include "lib/fd.h"
 #include "lib/str.h"
 #include "responder.h"
-#include "wait.h"
 
 #include <ctype.h>
 #include <signal.h>

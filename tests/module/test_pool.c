@@ -1,8 +1,8 @@
 /* pool and worker: streams, clients that leave or stall, limits, the drain. */
+#include "../wait.h"
 #include "fcgi_client.h"
 #include "lib/fd.h"
 #include "pool_fixture.h"
-#include "wait.h"
 
 #include <errno.h>
 #include <signal.h>

@@ -1,7 +1,7 @@
 /* sbx-app itself: the prefork master, its workers, inherited sockets. */
+#include "../wait.h"
 #include "fcgi_client.h"
 #include "lib/fd.h"
-#include "wait.h"
 
 #include <errno.h>
 #include <fcntl.h>

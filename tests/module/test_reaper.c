@@ -24,7 +24,7 @@ start_with_ttl(int64_t ttl_sec)
 
 	run.ttl_sec = ttl_sec;
 	check_ok(run_create(redis, &run, 0, &e), &e);
-	check_ok(run_started(redis, run.id, &e), &e);
+	check_ok(run_started(redis, run.id, NULL, &e), &e);
 	return run;
 }
 

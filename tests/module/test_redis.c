@@ -1,9 +1,9 @@
 /* store/redis: a connection that is lost, stalls, or is refused. */
+#include "../wait.h"
 #include "lib/mem.h"
 #include "lib/str.h"
 #include "redis_fixture.h"
 #include "store/script.h"
-#include "wait.h"
 
 #include <netinet/in.h>
 #include <signal.h>

@@ -73,7 +73,7 @@ a_late_creator_learns_that_its_run_is_gone(void **state)
 	assert_int_equal(due.count, 1);
 	assert_string_equal(due.run[0].was, "creating");
 	check_fails(run_creating(redis, run.id, NULL, &e), &e, ERR_RUN_ABSENT);
-	check_fails(run_started(redis, run.id, &e), &e, ERR_RUN_ABSENT);
+	check_fails(run_started(redis, run.id, NULL, &e), &e, ERR_RUN_ABSENT);
 	assert_non_null(strstr(e.text, run.id));
 }
 

@@ -158,7 +158,7 @@ live(void *arg)
 
 		if (run_create(w->redis, &run, 0, &e) == 0 &&
 		    run_creating(w->redis, run.id, "c", &e) == 0 &&
-		    run_started(w->redis, run.id, &e) == 0 &&
+		    run_started(w->redis, run.id, NULL, &e) == 0 &&
 		    run_exited(w->redis, &run, &e) == 0 &&
 		    run_destroying(w->redis, run.id, &e) == 0 &&
 		    run_forget(w->redis, run.id, &e) == 0)

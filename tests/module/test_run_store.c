@@ -17,7 +17,7 @@ a_record_explains_itself(void **state)
 	run.labels = "{\"team\":\"blue\"}";
 	check_ok(run_create(redis, &run, 0, &e), &e);
 	check_ok(run_creating(redis, run.id, "c0ffee", &e), &e);
-	check_ok(run_started(redis, run.id, &e), &e);
+	check_ok(run_started(redis, run.id, NULL, &e), &e);
 	(void)snprintf(expected, sizeof(expected),
 	    "state running createdAt %lld expiresAt %lld ttlSec 1800 image "
 	    "busybox:latest network none containerId c0ffee user 1000:1000 "
@@ -84,7 +84,7 @@ do_creating(struct run *run, struct err *e)
 static int
 do_started(struct run *run, struct err *e)
 {
-	return run_started(redis, run->id, e);
+	return run_started(redis, run->id, NULL, e);
 }
 
 static int
@@ -175,7 +175,7 @@ a_creating_run_is_hidden_until_it_started(void **state)
 	assert_int_equal(page.count, 0);
 	check_ok(run_all(redis, "", 10, &arena, &page, &e), &e);
 	assert_int_equal(page.count, 1);
-	check_ok(run_started(redis, run.id, &e), &e);
+	check_ok(run_started(redis, run.id, NULL, &e), &e);
 	check_ok(run_get(redis, run.id, false, &arena, &got, &e), &e);
 	check_ok(run_list(redis, "", 10, NULL, &arena, &page, &e), &e);
 	assert_int_equal(page.count, 1);
@@ -283,7 +283,7 @@ a_label_finds_its_runs_among_thousands(void **state)
 		(void)fixture_start();
 	run.labels = "{\"team\":\"a:b \\\"c\\\"\",\"other\":\"x\"}";
 	check_ok(run_create(redis, &run, 0, &e), &e);
-	check_ok(run_started(redis, run.id, &e), &e);
+	check_ok(run_started(redis, run.id, NULL, &e), &e);
 	(void)fixture_start();
 	check_ok(
 	    run_list(redis, "", 5, "team:a:b \"c\"", &arena, &page, &e), &e);

@@ -2,10 +2,10 @@
  * Waiting for what another process brings about. The bound is far beyond what
  * is expected: it ends a test that hangs, it measures nothing.
  */
-#ifndef SBX_TESTS_MODULE_WAIT_H
-#define SBX_TESTS_MODULE_WAIT_H
+#ifndef SBX_TESTS_WAIT_H
+#define SBX_TESTS_WAIT_H
 
-#include "../check.h"
+#include "check.h"
 #include "lib/clock.h"
 
 #include <poll.h>
