@@ -31,7 +31,8 @@ take_lock() {
 	exec 9<>"$run/serve.lock" || die "cannot open $run/serve.lock"
 	if ! flock -n 9; then
 		read -r holder <"$run/serve.lock"
-		die "another teploy-sandbox serve (pid ${holder:-unknown}) runs on $run: stop it, or set SBX_RUN_DIR, SBX_STATE_DIR and SBX_ADDR to others"
+		say "another teploy-sandbox serve (pid ${holder:-unknown}) runs on $run" >&2
+		die "stop it, or set SBX_RUN_DIR, SBX_STATE_DIR and SBX_ADDR to others"
 	fi
 	echo $$ >"$run/serve.lock"
 }
@@ -112,7 +113,8 @@ start_everything() {
 		say "Redis      as SBX_REDIS_URL says"
 	fi
 	start_and_await app 30 workers_listen
-	say "workers    $SBX_WORKERS for streams ($SBX_STREAM_THREADS threads each), $SBX_WORKERS for short calls ($SBX_CONTROL_THREADS)"
+	say "workers    $SBX_WORKERS of $SBX_STREAM_THREADS threads for streams," \
+		"$SBX_WORKERS of $SBX_CONTROL_THREADS for short calls"
 	start_and_await reaper 1 true
 	say "reaper     sweeps every $SBX_REAP_INTERVAL s"
 	start_and_await nginx 15 api_answers
@@ -127,10 +129,20 @@ show_use() {
 	cat <<-EOF
 
 		Try it:
-		  curl -H "Authorization: Bearer \$(head -n1 $SBX_TOKEN_FILE)" $url/v1/runs -d '{"image":"debian:12"}'
+		  curl -H "Authorization: Bearer \$(head -n1 $SBX_TOKEN_FILE)" \\
+		    $url/v1/runs -d '{"image":"debian:12"}'
 		Ctrl-C stops all of this; runs stay until their time is up.
 
 	EOF
+}
+
+# A line on the terminal for each request that a worker finished. It ends with
+# serve (tail --pid).
+show_requests() {
+	local time='"time":"[^T]*T\([0-9:]*\)' method='"method":"\([^"]*\)"'
+	local path='"path":"\([^"]*\)"' status='"status":\([0-9]*\)' ms='"ms":\([0-9.]*\)'
+	tail -q -n 0 -F --pid=$$ "$logs/app.log" 2>/dev/null 9>&- |
+		sed -un "s|.*$time.*\"request.done\".*$method,$path,$status.*$ms.*|\1  \4  \2 \3  \5 ms|p" 9>&- &
 }
 
 # Destroy every run, through the API, which alone knows how. A run that is
@@ -139,7 +151,8 @@ destroy_all_runs() {
 	local token ids tries=3
 	token=$(tokens | head -n 1)
 	while ((tries-- > 0)); do
-		ids=$(api_as "$token" "$url/v1/runs" | grep -oE '"id":"[0-9A-Z]{26}"' | cut -d'"' -f4 | paste -sd,)
+		ids=$(api_as "$token" "$url/v1/runs" | grep -oE '"id":"[0-9A-Z]{26}"' |
+			cut -d'"' -f4 | paste -sd,)
 		[[ -n $ids ]] || return 0
 		say "destroying the runs $ids"
 		api_as "$token" -X DELETE -Z --parallel-max 8 "$url/v1/runs/{$ids}" >/dev/null
@@ -181,6 +194,7 @@ serve() {
 	trap '((++stopping))' INT TERM HUP
 	start_everything
 	show_use
+	[[ ! -t 1 ]] || show_requests
 	children_watch
 	take_down
 }
