@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #define TTL_DEFAULT 1800
+#define INIT_TIMEOUT_DEFAULT 120
 #define IMAGE_MAX 1024
 #define LABELS_MAX 16
 #define LABEL_KEY_MAX 64
@@ -132,21 +133,38 @@ read_labels(
 	return 0;
 }
 
+static int
+read_init(const json_t *body, struct run_request *rq, struct err *e)
+{
+	json_t *init;
+
+	if (read_member(body, "init", JSON_OBJECT, &init, e) != 0)
+		return -1;
+	if (init == NULL)
+		return 0;
+	if (read_string(init, "cmd", &rq->init.cmd, e) != 0 ||
+	    read_int(init, "timeoutSec", 1, RUN_TTL_MAX, INIT_TIMEOUT_DEFAULT,
+		&rq->init.timeout_sec, e) != 0)
+		return err_wrap(e, "init");
+	if (rq->init.cmd == NULL || str_blank(rq->init.cmd))
+		return err_set(e, ERR_INPUT,
+		    "init.cmd is required: the shell command to run once.");
+	return 0;
+}
+
 /* Members of the contract that this version does not serve: refused by name,
  * so that nobody relies on what does not happen. */
 static int
 refuse_later(const json_t *body, struct err *e)
 {
-	json_t *warm, *init;
+	json_t *warm;
 
-	if (read_member(body, "warm", JSON_OBJECT, &warm, e) != 0 ||
-	    read_member(body, "init", JSON_OBJECT, &init, e) != 0)
+	if (read_member(body, "warm", JSON_OBJECT, &warm, e) != 0)
 		return -1;
-	if (warm == NULL && init == NULL)
+	if (warm == NULL)
 		return 0;
 	return err_set(e, ERR_UNSUPPORTED,
-	    "%s is not available in this version; leave it out.",
-	    warm != NULL ? "warm" : "init");
+	    "warm is not available in this version; leave it out.");
 }
 
 int
@@ -163,7 +181,8 @@ run_input(const json_t *body, struct arena *a, struct run_request *ret_rq,
 	    read_limits(body, &rq, e) != 0 ||
 	    read_labels(body, a, &rq, e) != 0 ||
 	    read_bool(body, "autoExtend", &rq.auto_extend, e) != 0 ||
-	    read_network(body, &rq, e) != 0 || refuse_later(body, e) != 0)
+	    read_init(body, &rq, e) != 0 || read_network(body, &rq, e) != 0 ||
+	    refuse_later(body, e) != 0)
 		return -1;
 	*ret_rq = rq;
 	return 0;

@@ -49,7 +49,7 @@ enum err_kind {
 
 struct err {
 	enum err_kind kind;
-	char text[500]; /* one sentence, valid UTF-8 only if its inputs are */
+	char text[1500]; /* one sentence, valid UTF-8 only if its inputs are */
 };
 
 #define ERR_INIT             \

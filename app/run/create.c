@@ -18,21 +18,34 @@
 struct making {
 	const struct run_ctx *ctx;
 	const struct run_watch *watch;
+	const struct idem *idem;
 	const char *id; /* NULL until there is a record */
 	int64_t refreshed;
 };
+
+/* A refresh that fails is seen by run_started, which finds no record or another
+ * creator's key, and has everything undone. */
+static void
+refresh(const struct making *m)
+{
+	struct err ignored = ERR_INIT;
+	enum idem_state state;
+	char id[ULID_SIZE];
+
+	if (m->id != NULL)
+		(void)run_creating(m->ctx->redis, m->id, NULL, &ignored);
+	if (m->idem != NULL)
+		(void)idem_begin(m->ctx->redis, m->idem, &state, id, &ignored);
+}
 
 static bool
 making_gone(void *arg)
 {
 	struct making *m = arg;
-	struct err ignored = ERR_INIT;
 	int64_t now = clock_mono_ms();
 
-	/* A refresh that fails is seen by run_started, which finds no record
-	 * and has everything undone. */
-	if (m->id != NULL && now - m->refreshed > REFRESH_MS) {
-		(void)run_creating(m->ctx->redis, m->id, NULL, &ignored);
+	if (now - m->refreshed > REFRESH_MS) {
+		refresh(m);
 		m->refreshed = now;
 	}
 	return m->watch->gone != NULL && m->watch->gone(m->watch->arg);
@@ -44,6 +57,15 @@ tell(struct making *m, const char *phase, int64_t current, int64_t total)
 	if (m->watch->progress == NULL)
 		return 0;
 	return m->watch->progress(m->watch->arg, phase, current, total);
+}
+
+/* The next step begins, unless the client left. */
+static int
+step(struct making *m, const char *phase, struct err *e)
+{
+	if (tell(m, phase, 0, 0) != 0 || making_gone(m))
+		return err_set(e, ERR_GONE_AWAY, "the client left");
+	return 0;
 }
 
 static int
@@ -69,9 +91,7 @@ get_image(struct making *m, const char *reference, struct image_info *ret_image,
 		    reference);
 	struct image_pull how = {
 	    m->ctx->config->docker_config, pull_progress, making_gone, m};
-	if (tell(m, "pull", 0, 0) != 0)
-		return err_set(e, ERR_GONE_AWAY, "the client left");
-	if (image_pull(en, reference, &how, e) != 0)
+	if (step(m, "pull", e) != 0 || image_pull(en, reference, &how, e) != 0)
 		return -1;
 	return image_inspect(en, reference, ret_image, e);
 }
@@ -152,20 +172,24 @@ build(struct making *m, const struct run_request *rq, struct run *run,
 
 	if (run_env_write(ctx->config, run->id, rq->env, e) != 0)
 		return -1;
-	if (tell(m, "create", 0, 0) != 0 || making_gone(m))
-		return err_set(e, ERR_GONE_AWAY, "the client left");
+	if (step(m, "create", e) != 0)
+		return -1;
 	if (make_container(m, run, a, container, e) != 0)
 		return err_wrap(e, "creating the container");
 	if (run_creating(ctx->redis, run->id, container, e) != 0)
 		return -1;
 	run->container = arena_strdup(a, container);
-	if (tell(m, "start", 0, 0) != 0 || making_gone(m))
-		return err_set(e, ERR_GONE_AWAY, "the client left");
+	if (step(m, "start", e) != 0)
+		return -1;
 	if (container_start(ctx->engine, container, e) != 0)
 		return err_wrap(e, "starting the container");
+	if (rq->init.cmd != NULL &&
+	    (step(m, "init", e) != 0 || init_command_run(ctx, run, &rq->init,
+					    making_gone, m, a, e) != 0))
+		return -1;
 	if (making_gone(m))
 		return err_set(e, ERR_GONE_AWAY, "the client left");
-	return run_started(ctx->redis, run->id, e);
+	return run_started(ctx->redis, run->id, rq->idem, e);
 }
 
 int
@@ -173,7 +197,7 @@ run_make(const struct run_ctx *ctx, const struct run_request *rq,
     const struct run_watch *watch, struct arena *a, struct run *ret_run,
     struct err *e)
 {
-	struct making m = {ctx, watch, NULL, clock_mono_ms()};
+	struct making m = {ctx, watch, rq->idem, NULL, clock_mono_ms()};
 	struct image_info image;
 	struct err undo = ERR_INIT;
 

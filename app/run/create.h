@@ -7,6 +7,8 @@
 
 #include "lib/arena.h"
 #include "run/context.h"
+#include "run/init_command.h"
+#include "store/idem.h"
 #include "store/run.h"
 
 #include <stdbool.h>
@@ -18,11 +20,13 @@ struct run_request {
 	int64_t ttl_sec, memory_mb, pids;
 	double cpus;
 	bool auto_extend;
+	struct init_command init;
+	const struct idem *idem; /* NULL: none */
 };
 
 /* Told while it works; both may be NULL. */
 struct run_watch {
-	/* phase: "pull", "create", "start"; total 0 where unknown */
+	/* phase: "pull", "create", "start", "init"; total 0: unknown */
 	int (*progress)(
 	    void *arg, const char *phase, int64_t current, int64_t total);
 	bool (*gone)(void *arg); /* true: undo and return ERR_GONE_AWAY */

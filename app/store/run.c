@@ -1,6 +1,7 @@
 /* The doors to the records of runs: arguments in, replies out. */
 #include "store/run.h"
 #include "lib/str.h"
+#include "store/idem.h"
 #include "store/run_reply.h"
 #include "store/script.h"
 
@@ -155,9 +156,17 @@ do_by_id(struct redis *r, enum script script, const char *id, struct err *e)
 }
 
 int
-run_started(struct redis *r, const char *id, struct err *e)
+run_started(
+    struct redis *r, const char *id, const struct idem *idem, struct err *e)
 {
-	return do_by_id(r, SCRIPT_run_started, id, e);
+	struct script_call c;
+
+	script_begin(&c, SCRIPT_run_started);
+	script_add(&c, id);
+	script_add(&c, idem != NULL ? idem->key : "");
+	script_add(&c, idem != NULL ? idem->digest : "");
+	script_add(&c, idem != NULL ? idem->token : "");
+	return script_do(r, &c, e);
 }
 
 int

@@ -31,6 +31,8 @@
  * create or start under load: nothing can refresh the mark meanwhile. */
 #define RUN_CREATING_MS 60000
 
+struct idem;
+
 struct run {
 	char id[ULID_SIZE]; /* upper case */
 	const char *image, *network, *state;
@@ -68,10 +70,12 @@ int run_create(
 int run_creating(
     struct redis *r, const char *id, const char *container, struct err *e);
 
-/* creating -> running: listed from here on. ERR_RUN_ABSENT where the record
+/* creating -> running: listed from here on; idem (store/idem.h, NULL for
+ * none) answers with it. ERR_RUN_ABSENT where the record
  * lapsed or is being destroyed: the caller undoes what it made. After
  * ERR_STORE_AWAY the run may have started; a teardown is right either way. */
-int run_started(struct redis *r, const char *id, struct err *e);
+int run_started(
+    struct redis *r, const char *id, const struct idem *idem, struct err *e);
 
 /* Adopt what is left of a run whose record is lost (reaper): the given record,
  * state running or destroying, created_ms kept, expires_ms = min(created +

@@ -107,8 +107,12 @@ create_refuses_each_bad_member_by_name(void **state)
 		ERR_INPUT},
 	    {"{\"image\":\"a\",\"warm\":{\"repo\":\"a/b\"}}", "warm",
 		ERR_UNSUPPORTED},
-	    {"{\"image\":\"a\",\"init\":{\"cmd\":\"x\"}}", "init",
-		ERR_UNSUPPORTED},
+	    {"{\"image\":\"a\",\"init\":{\"cmd\":\" \"}}",
+		"init.cmd is required", ERR_INPUT},
+	    {"{\"image\":\"a\",\"init\":\"x\"}", "init must be an object",
+		ERR_INPUT},
+	    {"{\"image\":\"a\",\"init\":{\"cmd\":7}}", "init: cmd must be",
+		ERR_INPUT},
 	    {"{\"image\":\"a\",\"autoExtend\":1}", "autoExtend", ERR_INPUT},
 	};
 	(void)state;

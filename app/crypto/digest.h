@@ -1,0 +1,16 @@
+/*
+ * Digests by OpenSSL's libcrypto: the only file that knows it.
+ */
+#ifndef SBX_CRYPTO_DIGEST_H
+#define SBX_CRYPTO_DIGEST_H
+
+#include <stddef.h>
+
+#define DIGEST_HEX_SIZE 65 /* SHA-256 in lower-case hex, and a NUL */
+#define DIGEST_KEY_SIZE 32
+
+/* HMAC-SHA-256 (RFC 2104) of bytes. */
+void digest_keyed(const unsigned char key[DIGEST_KEY_SIZE], const void *bytes,
+    size_t size, char to[DIGEST_HEX_SIZE]);
+
+#endif
