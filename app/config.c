@@ -146,12 +146,25 @@ resolve(struct config *c, struct err *e)
 	return 0;
 }
 
-int
-config_read(struct config *ret_config, struct err *e)
+/* What a configuration that was refused had taken so far. */
+static void
+release(const struct config *c)
 {
-	struct config c;
+	for (size_t i = 0; i < VARIABLES; i++) {
+		const struct variable *v = &variables[i];
+		char *text;
 
-	memset(&c, 0, sizeof(c));
+		if (v->type != TYPE_STR && v->type != TYPE_PATH)
+			continue;
+		memcpy(&text, (const char *)c + v->offset, sizeof(text));
+		if (text != v->def)
+			free(text);
+	}
+}
+
+static int
+read_all(struct config *c, struct err *e)
+{
 	for (size_t i = 0; i < VARIABLES; i++) {
 		const struct variable *v = &variables[i];
 		const char *value = getenv(v->name);
@@ -161,15 +174,27 @@ config_read(struct config *ret_config, struct err *e)
 		    (*value == '\0' && !str_eq(v->name, "SBX_CACHE_ROOT")))
 			value = v->def;
 		if (v->type == TYPE_INT || v->type == TYPE_BOOL)
-			rc = read_number(v, value, &c, e);
+			rc = read_number(v, value, c, e);
 		else
-			rc = read_text(v, value, &c, e);
+			rc = read_text(v, value, c, e);
 		if (rc != 0)
 			return -1;
 	}
-	if (check_addr(&c, e) != 0 || resolve(&c, e) != 0 ||
-	    check_redis_url(&c, e) != 0)
+	if (check_addr(c, e) != 0 || resolve(c, e) != 0)
 		return -1;
+	return check_redis_url(c, e);
+}
+
+int
+config_read(struct config *ret_config, struct err *e)
+{
+	struct config c;
+
+	memset(&c, 0, sizeof(c));
+	if (read_all(&c, e) != 0) {
+		release(&c);
+		return -1;
+	}
 	*ret_config = c;
 	return 0;
 }

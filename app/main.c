@@ -90,7 +90,7 @@ read_option(int letter, const char *value, struct options *o)
 }
 
 static int
-read_options(int argc, char **argv, struct options *ret_options)
+read_options(int argc, char **argv, struct options *o)
 {
 	static const struct option table[] = {
 	    {"pool", required_argument, NULL, 'p'},
@@ -102,18 +102,17 @@ read_options(int argc, char **argv, struct options *ret_options)
 	    {"version", no_argument, NULL, 'v'},
 	    {NULL, 0, NULL, 0},
 	};
-	struct options o = {-1, -1, -1, false, false};
 	int letter;
 
 	opterr = 0;
 	while ((letter = getopt_long(argc, argv, "", table, NULL)) != -1)
-		if (read_option(letter, optarg, &o) != 0)
+		if (read_option(letter, optarg, o) != 0)
 			return -1;
 	if (optind < argc)
 		return misuse("there are no arguments but options");
-	if (o.pool < 0 && o.processes < 0 && !o.check_config && !o.print_config)
+	if (o->pool < 0 && o->processes < 0 && !o->check_config &&
+	    !o->print_config)
 		return misuse("--pool or --processes is needed");
-	*ret_options = o;
 	return 0;
 }
 
@@ -169,8 +168,9 @@ run(const struct config *config, const struct options *o, struct err *e)
 int
 main(int argc, char **argv)
 {
-	struct options options;
-	struct config config;
+	/* Its strings live as long as the process; filled before any thread. */
+	static struct config config;
+	struct options options = {-1, -1, -1, false, false};
 	struct err e = ERR_INIT;
 
 	log_open("sbx-app");
