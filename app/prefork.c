@@ -303,6 +303,10 @@ open_master(struct master *m, struct err *e)
 		    listener_open(m->setup->config, (enum pool)pool,
 			&m->listener[pool], e) != 0)
 			return -1;
+	if (m->listener[POOL_CONTROL].fd == m->listener[POOL_STREAM].fd)
+		return err_set(e, ERR_INPUT,
+		    "one socket was handed over for two pools: name them "
+		    "(LISTEN_FDNAMES), or one pool (--pool)");
 	return 0;
 }
 

@@ -49,8 +49,9 @@ matches(const char *pattern, const struct exchange *x)
 			return false;
 		if (is_rest(&p))
 			return true;
-		if (!is_param(&p) && (strlen(x->seg[i]) != p.size ||
-					 memcmp(x->seg[i], p.text, p.size)))
+		if (!is_param(&p) &&
+		    (strlen(x->seg[i]) != p.size ||
+			memcmp(x->seg[i], p.text, p.size) != 0))
 			return false;
 	}
 	return i > 0 && i == x->seg_count;

@@ -323,33 +323,42 @@ a_worker_alone_binds_its_pools_socket(void **state)
 	assert_int_equal(access(stream, F_OK), -1);
 }
 
+/* A child that finds listener as its one inherited socket. */
+static pid_t
+start_with(int listener, const char *option, const char *value)
+{
+	char text[16];
+	pid_t pid = fork();
+
+	if (pid != 0)
+		return pid;
+	(void)snprintf(text, sizeof(text), "%d", (int)getpid());
+	if (listener == 3)
+		(void)fcntl(listener, F_SETFD, 0);
+	else
+		(void)dup2(listener, 3);
+	(void)setenv("LISTEN_PID", text, 1);
+	(void)setenv("LISTEN_FDS", "1", 1);
+	(void)execl(program, program, option, value, (char *)NULL);
+	_exit(127);
+}
+
 static void
 a_worker_takes_the_socket_that_its_parent_hands_over(void **state)
 {
 	struct err e = ERR_INIT;
-	char text[16];
 	int listener = fd_listen_unix(control, 0600, 16, &e);
 
 	(void)state;
 	check_ok(listener, &e);
-	pid_t pid = fork();
-	if (pid == 0) {
-		(void)snprintf(text, sizeof(text), "%d", (int)getpid());
-		if (listener == 3)
-			(void)fcntl(listener, F_SETFD, 0);
-		else
-			(void)dup2(listener, 3);
-		(void)setenv("LISTEN_PID", text, 1);
-		(void)setenv("LISTEN_FDS", "1", 1);
-		(void)execl(
-		    program, program, "--pool", "control", (char *)NULL);
-		_exit(127);
-	}
-	(void)close(listener);
+	pid_t pid = start_with(listener, "--pool", "control");
 	assert_true(serves(control));
 	stop_master(pid);
 	/* It is not the worker's to remove. */
 	assert_int_equal(access(control, F_OK), 0);
+	/* One socket cannot be both pools'. */
+	check_end(start_with(listener, "--processes", "1"), 2);
+	(void)close(listener);
 }
 
 static void
