@@ -2,18 +2,18 @@
 # The processes of `teploy-sandbox serve`: start them, start again what dies,
 # end them. Sourced.
 #
-# A child is known by name and leads a session of its own: Ctrl-C reaches serve
-# alone, and what a killed child leaves behind is found by the session. It gets
-# SIGTERM when serve dies (PR_SET_PDEATHSIG). $children_file keeps
-# "name session" lines, so that the next serve can end what this one left.
+# A child leads a session of its own, so that Ctrl-C reaches serve alone, and
+# gets SIGTERM when serve dies (PR_SET_PDEATHSIG). Its standard error is
+# $logs/NAME.log: by that, and by its program's name, it and all that it left
+# behind are found again, by the next serve too. Numbers would not do: a pid
+# that a file remembers may be a stranger's by now.
 #
-# The sourcing script sets children_file and logs (a directory), and defines
-# say TEXT and child_command NAME, which fills command[].
+# The sourcing script sets logs (a directory) and child_program[NAME], and
+# defines say TEXT, and child_command NAME, which fills command[].
 
-declare -A child_pid=() child_since=() child_delay=() child_due=()
-child_names=()     # in the order of their start
-child_sessions=()  # "name session" of each start
-stopping=0         # 1: the user asked for the end, 2: asked again, at once
+declare -A child_pid=() child_since=() child_delay=() child_due=() child_program=()
+child_names=() # in the order of their start
+stopping=0     # 1: the user asked for the end, 2: asked again, at once
 LOG_MAX=$((64 << 20))
 exec {never}<> <(:) # never has anything to read
 
@@ -26,19 +26,30 @@ now_ms() {
 	echo $((${EPOCHREALTIME/[.,]/} / 1000))
 }
 
-# Live pids of session $1 (zombies are not).
-session_pids() {
-	local stat line
-	for stat in /proc/[0-9]*/stat; do
-		{ read -r line <"$stat"; } 2>/dev/null || continue
-		# pid (comm) state ppid pgrp session
-		[[ $line =~ ^([0-9]+)\ \(.*\)\ [^ZX]\ [0-9]+\ [0-9]+\ ([0-9]+)\  ]] || continue
-		[[ ${BASH_REMATCH[2]} != "$1" ]] || echo "${BASH_REMATCH[1]}"
+child_alive() {
+	[[ -n ${child_pid[$1]-} ]] && kill -0 "${child_pid[$1]}" 2>/dev/null
+}
+
+# Pids of child $1 and of whatever it or an earlier one left.
+child_pids() {
+	local pid comm
+	for pid in $(find /proc/[0-9]*/fd/2 -maxdepth 0 -lname "$logs/$1.log*" 2>/dev/null |
+		cut -d/ -f3); do
+		{ read -r comm <"/proc/$pid/comm"; } 2>/dev/null || continue
+		[[ $comm != "${child_program[$1]}" ]] || echo "$pid"
 	done
 }
 
-child_alive() {
-	[[ -n ${child_pid[$1]-} ]] && kill -0 "${child_pid[$1]}" 2>/dev/null
+# Signal $2 to all of them.
+child_signal_all() {
+	local pid
+	for pid in $(child_pids "$1"); do
+		kill "-$2" "$pid" 2>/dev/null
+	done
+}
+
+child_signal() {
+	! child_alive "$1" || kill "-$2" "${child_pid[$1]}"
 }
 
 child_start() {
@@ -50,49 +61,17 @@ child_start() {
 	child_pid[$name]=$!
 	child_since[$name]=$(now_ms)
 	[[ " ${child_names[*]-} " == *" $name "* ]] || child_names+=("$name")
-	child_sessions+=("$name $!")
-	echo "$name $!" >>"$children_file"
-}
-
-# Signal $2 to the leader of session $1, or to what it left.
-session_signal() {
-	local pid
-	if [[ -d /proc/$1 ]]; then
-		kill "-$2" "$1" 2>/dev/null
-		return
-	fi
-	for pid in $(session_pids "$1"); do
-		kill "-$2" "$pid" 2>/dev/null
-	done
-}
-
-# Sessions of child $1, of every start.
-sessions_of() {
-	local entry
-	for entry in "${child_sessions[@]}"; do
-		[[ $entry != "$1 "* ]] || echo "${entry#* }"
-	done
-}
-
-child_signal() {
-	local session
-	for session in $(sessions_of "$1"); do
-		session_signal "$session" "$2"
-	done
 }
 
 # Wait until nothing of child $1 lives, at most $2 seconds; then kill the rest.
 child_await_end() {
-	local session pid deadline=$((SECONDS + $2))
-	for session in $(sessions_of "$1"); do
-		while [[ -n $(session_pids "$session") ]]; do
-			if ((stopping > 1 || SECONDS >= deadline)); then
-				for pid in $(session_pids "$session"); do
-					kill -KILL "$pid" 2>/dev/null
-				done
-			fi
-			pause 0.05
-		done
+	local deadline=$((SECONDS + $2))
+	while child_alive "$1" || [[ -n $(child_pids "$1") ]]; do
+		if ((stopping > 1 || SECONDS >= deadline)); then
+			child_signal "$1" KILL
+			child_signal_all "$1" KILL
+		fi
+		pause 0.05
 	done
 	unset "child_pid[$1]"
 }
@@ -109,12 +88,13 @@ ending() {
 # A child is gone: say so, and decide when it is started again. What it left
 # (workers of a killed master) gives the sockets up and finishes its streams.
 child_mourn() {
-	local name=$1 status=0 lived
+	local name=$1 status=0 lived signal=TERM
 	wait "${child_pid[$name]}" 2>/dev/null # bash would report the signal
 	status=$?
-	lived=$(($(now_ms) - child_since[$name]))
-	session_signal "${child_pid[$name]}" "$(child_quit_signal "$name")"
 	unset "child_pid[$name]"
+	[[ $name != nginx ]] || signal=QUIT # its TERM would cut them
+	child_signal_all "$name" "$signal"
+	lived=$(($(now_ms) - child_since[$name]))
 	if ((lived > 10000)); then
 		child_delay[$name]=0
 	else
@@ -123,11 +103,6 @@ child_mourn() {
 	fi
 	child_due[$name]=$(($(now_ms) + child_delay[$name]))
 	say "$name ended ($(ending $status)); starting it again in ${child_delay[$name]} ms"
-}
-
-# The signal that lets requests in flight finish.
-child_quit_signal() {
-	[[ $1 == nginx ]] && echo QUIT || echo TERM
 }
 
 children_check() {
@@ -160,28 +135,13 @@ children_watch() {
 	done
 }
 
-# End what an earlier serve, killed, left running. A number may have been given
-# to a stranger since: only our programs are touched.
+# End what an earlier serve, killed, left running.
 children_end_leftovers() {
-	local name session pid deadline=$((SECONDS + 20)) left signal=TERM
-	[[ -s $children_file ]] || return 0
-	while :; do
-		left=
-		while read -r name session; do
-			for pid in $(session_pids "$session"); do
-				case $(cat "/proc/$pid/comm" 2>/dev/null) in
-				nginx | redis-server | sbx-app | sbx-reaper)
-					left+=" $name"
-					[[ -z $signal ]] || kill "-$signal" "$pid" 2>/dev/null
-					;;
-				esac
-			done
-		done <"$children_file"
-		[[ -n $left ]] || break
-		[[ -z $signal ]] || say "ending what an earlier serve left running:$left"
-		signal=
-		((SECONDS < deadline)) || signal=KILL
-		pause 0.1
+	local name
+	for name in "${!child_program[@]}"; do
+		[[ -n $(child_pids "$name") ]] || continue
+		say "ending the $name that an earlier serve left running"
+		child_signal_all "$name" TERM
+		child_await_end "$name" 20
 	done
-	: >"$children_file"
 }

@@ -2,6 +2,9 @@
 # `teploy-sandbox serve`: what it starts, in which order, and how it goes down.
 # Sourced by teploy-sandbox, which set here, run, front, logs, url and SBX_*.
 
+# shellcheck disable=SC2034 # children.sh reads it
+child_program=([redis]=redis-server [app]=sbx-app [reaper]=sbx-reaper [nginx]=nginx)
+
 # What children.sh starts: fills its command[].
 # shellcheck disable=SC2034
 child_command() {
@@ -173,7 +176,6 @@ take_down() {
 	child_await_end reaper 10
 	child_signal redis TERM
 	child_await_end redis 20
-	: >"$children_file"
 	rm -f "$run/control.sock" "$run/stream.sock" "$run/redis.sock"
 	say "stopped"
 }
