@@ -9,6 +9,7 @@
 #include <ctype.h>
 #include <spawn.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 
@@ -121,6 +122,7 @@ image_need(const char *name)
 	if (str_eq(name, IMAGE_SCRATCH))
 		argv[argc++] = scratch;
 	argv[argc++] = stack.docker;
+	size_t copies = argc;
 	argv[argc++] = strdup(name);
 	for (size_t k = 0; images[i].argument[k] != NULL; k++)
 		argv[argc++] = strdup(images[i].argument[k]);
@@ -128,6 +130,8 @@ image_need(const char *name)
 	assert_int_equal(
 	    posix_spawn(&pid, script, NULL, NULL, argv, environ), 0);
 	assert_int_equal(waitpid(pid, &status, 0), pid);
+	while (argc > copies)
+		free(argv[--argc]);
 	if (status != 0)
 		fail_msg("cannot make the image %s", name);
 }

@@ -319,18 +319,20 @@ stack_kill(enum stack_kind kind)
 		wait_until(!proc_alive(pid[i]), 10000);
 }
 
-bool
-stack_fresh(
-    enum stack_kind kind, size_t want, const pid_t *old, size_t old_count)
+size_t
+stack_new(enum stack_kind kind, const pid_t *old, size_t old_count)
 {
 	pid_t now[64];
-	size_t count = stack_pids(kind, now, 64);
+	size_t count = stack_pids(kind, now, 64), found = 0;
 
-	for (size_t i = 0; i < count; i++)
-		for (size_t k = 0; k < old_count; k++)
-			if (now[i] == old[k])
-				return false;
-	return count == want;
+	for (size_t i = 0; i < count; i++) {
+		size_t k = 0;
+
+		while (k < old_count && old[k] != now[i])
+			k++;
+		found += k == old_count;
+	}
+	return found;
 }
 
 bool

@@ -73,9 +73,8 @@ size_t stack_pids(enum stack_kind kind, pid_t *to, size_t most);
  * where there is none. */
 void stack_kill(enum stack_kind kind);
 
-/* So many of that kind run, and none of them is in these. */
-bool stack_fresh(
-    enum stack_kind kind, size_t want, const pid_t *old, size_t old_count);
+/* How many of that kind are alive that are not in old. */
+size_t stack_new(enum stack_kind kind, const pid_t *old, size_t old_count);
 
 /* /health/ready answers 200. */
 bool stack_ready(void);

@@ -125,16 +125,18 @@ on_body(char *bytes, size_t one, size_t size, void *arg)
 	}
 }
 
-/* Read what is there; wait for it up to timeout_ms. */
+/* Read what is there; where that is nothing, wait for it up to timeout_ms. */
 static void
 pump(struct stream *s, int timeout_ms)
 {
+	size_t before = s->headers.size + s->body.size;
 	int running = 0;
 
 	if (s->ended)
 		return;
 	curl_multi_perform(s->multi, &running);
-	if (running > 0 && timeout_ms > 0) {
+	if (running > 0 && timeout_ms > 0 &&
+	    s->headers.size + s->body.size == before) {
 		curl_multi_poll(s->multi, NULL, 0, timeout_ms, NULL);
 		curl_multi_perform(s->multi, &running);
 	}

@@ -53,7 +53,7 @@ leave_half_made(void)
 	while ((ev = stream_next(s, END_MS)) != NULL)
 		assert_false(str_eq(ev->name, "run"));
 	stream_close(s);
-	wait_until(stack_fresh(STACK_STREAM, 2, old, count), END_MS);
+	wait_until(stack_new(STACK_STREAM, old, count) == 2, END_MS);
 }
 
 static int
@@ -165,7 +165,7 @@ a_killed_worker_cuts_its_streams_and_kills_their_commands(void **state)
 	stack_kill(STACK_STREAM);
 	check_cut(s);
 	wait_until(proc_count("81111.1") == 0, END_MS);
-	wait_until(stack_fresh(STACK_STREAM, 2, old, count), END_MS);
+	wait_until(stack_new(STACK_STREAM, old, count) == 2, END_MS);
 	check_lasting();
 }
 
@@ -178,7 +178,7 @@ killed_workers_of_short_calls_come_back(void **state)
 	(void)state;
 	struct stream *s = busy("82222.1");
 	stack_kill(STACK_CONTROL);
-	wait_until(stack_fresh(STACK_CONTROL, 2, old, count), END_MS);
+	wait_until(stack_new(STACK_CONTROL, old, count) == 2, END_MS);
 	wait_until(stack_ready(), END_MS);
 	/* The stream was another pool's. */
 	check_whole(s, "82222.1");
@@ -195,8 +195,8 @@ a_killed_master_lets_requests_finish(void **state)
 	struct stream *s = busy("83333.1");
 	stack_kill(STACK_MASTER);
 	check_whole(s, "83333.1");
-	wait_until(stack_fresh(STACK_MASTER, 1, old, count), END_MS);
-	wait_until(stack_fresh(STACK_STREAM, 2, workers, worker_count), END_MS);
+	wait_until(stack_new(STACK_MASTER, old, count) == 1, END_MS);
+	wait_until(stack_new(STACK_STREAM, workers, worker_count) == 2, END_MS);
 	wait_until(stack_ready(), END_MS);
 	check_lasting();
 }
@@ -215,7 +215,7 @@ a_killed_nginx_cuts_clients_and_their_commands(void **state)
 		stack_kill(STACK_NGINX_WORKER);
 	check_cut(s);
 	wait_until(proc_count("84444.1") == 0, END_MS);
-	wait_until(stack_fresh(STACK_NGINX, 1, old, count), END_MS);
+	wait_until(stack_new(STACK_NGINX, old, count) == 1, END_MS);
 	wait_until(stack_ready(), END_MS);
 	check_lasting();
 }
@@ -233,10 +233,8 @@ a_reload_of_nginx_cuts_nothing(void **state)
 		size_t count = stack_pids(STACK_NGINX_WORKER, old, 64);
 
 		assert_int_equal(kill(master, SIGHUP), 0);
-		/* An old worker with a stream stays until that ends. */
-		wait_until(stack_pids(STACK_NGINX_WORKER, old, 64) > count ||
-			       stack_logged("gracefully shutting down"),
-		    END_MS);
+		wait_until(
+		    stack_new(STACK_NGINX_WORKER, old, count) > 0, END_MS);
 		wait_until(stack_ready(), END_MS);
 	}
 	check_whole(s, "85555.1");
@@ -287,7 +285,7 @@ a_killed_redis_cuts_no_stream_and_loses_no_run(void **state)
 	REPLY_AUTO before = http_do("GET", run_url(lasting, ""), NULL, NULL);
 	struct stream *s = busy("87777.1");
 	stack_kill(STACK_REDIS);
-	wait_until(stack_fresh(STACK_REDIS, 1, old, count), END_MS);
+	wait_until(stack_new(STACK_REDIS, old, count) == 1, END_MS);
 	wait_until(stack_ready(), END_MS);
 	REPLY_AUTO after = http_do("GET", run_url(lasting, ""), NULL, NULL);
 	check_same(&after, &before);
@@ -329,7 +327,7 @@ a_killed_reaper_comes_back_and_keeps_deadlines(void **state)
 	(void)state;
 	run_from(json_pack("{s:s,s:i}", "image", IMAGE_PLAIN, "ttlSec", 1), id);
 	stack_kill(STACK_REAPER);
-	wait_until(stack_fresh(STACK_REAPER, 1, old, count), END_MS);
+	wait_until(stack_new(STACK_REAPER, old, count) == 1, END_MS);
 	wait_until(docker_container(id) == NULL, END_MS);
 	REPLY_AUTO r = http_do("GET", run_url(id, ""), NULL, NULL);
 	check_problem(&r, 404, "run_not_found", NULL);
