@@ -32,7 +32,7 @@ LIB_SRC   = $(wildcard app/lib/*.c)
 CORE_SRC  = app/config.c $(wildcard app/json/*.c app/crypto/*.c app/docker/*.c app/store/*.c \
 	  app/guest/*.c app/run/*.c)
 HTTP_SRC  = $(wildcard app/http/*.c app/api/*.c) app/worker.c \
-	  app/heart.c app/pool.c app/listener.c app/prefork.c
+	  app/heart.c app/metrics.c app/pool.c app/listener.c app/prefork.c
 INIT_SRC  = $(wildcard app/init/*.c)
 REAPER_SRC = $(wildcard reaper/*.c)
 LUA       = $(wildcard app/store/lua/*.lua)

@@ -213,12 +213,16 @@ pool_serve(const struct pool_setup *p, struct err *e)
 		return -1;
 	s.inflight = inflight_new(
 	    (size_t)thread_count(p), p->config->auto_extend_window_sec * 1000);
-	struct heart *heart = heart_start(p->config, s.inflight, e);
+	s.metrics = metrics_new(p->routes, p->route_count);
+	const struct heart_setup beat = {p->config, pool_name[p->pool],
+	    thread_count(p), s.inflight, s.metrics};
+	struct heart *heart = heart_start(&beat, e);
 	int stuck = heart != NULL ? run_threads(p, &s, &stop, e) : -1;
 	/* Threads that did not end still use what this function holds. */
 	if (stuck > 0)
 		_exit(EXIT_SUCCESS);
 	heart_stop(heart);
 	inflight_free(s.inflight);
+	metrics_free(s.metrics);
 	return stuck;
 }

@@ -48,7 +48,8 @@ handle(struct call *c, struct err *e)
 /* Who may not pass learns nothing about paths and methods: the token comes
  * before every other complaint. */
 static int
-dispatch(struct worker *w, struct exchange *x, struct err *e)
+dispatch(struct worker *w, struct exchange *x, const struct route **ret_route,
+    struct err *e)
 {
 	struct worker_shared *s = w->shared;
 	struct call c = {
@@ -63,6 +64,7 @@ dispatch(struct worker *w, struct exchange *x, struct err *e)
 	if (target_parse(x, &wrong) == 0)
 		c.route = router_find(
 		    s->routes, s->route_count, x, allow, sizeof(allow), &wrong);
+	*ret_route = c.route;
 	if ((c.route == NULL || !c.route->open) &&
 	    !token_valid(w->token, x->authorization))
 		return err_set(e, ERR_AUTH,
@@ -101,6 +103,7 @@ serve(struct worker *w, int fd)
 {
 	int64_t begun = clock_mono_us();
 	struct err e = ERR_INIT, ignored;
+	const struct route *route = NULL;
 	struct exchange x;
 
 	if (fcgi_begin(w->fcgi, fd, &w->arena, &x, &e) != 0) {
@@ -108,7 +111,8 @@ serve(struct worker *w, int fd)
 		jw_str(&line, "error", e.text);
 		return;
 	}
-	int rc = dispatch(w, &x, &e);
+	metrics_begin(w->shared->metrics);
+	int rc = dispatch(w, &x, &route, &e);
 	if (x.status == 0 && exchange_gone(&x))
 		x.status = EXCHANGE_STATUS_GONE;
 	else if (x.status == 0)
@@ -117,7 +121,9 @@ serve(struct worker *w, int fd)
 	fcgi_end(w->fcgi, &x);
 	if (rc == 0)
 		e.kind = ERR_NONE;
-	log_request(&x, &e, clock_mono_us() - begun);
+	int64_t took = clock_mono_us() - begun;
+	metrics_end(w->shared->metrics, route, x.status, took);
+	log_request(&x, &e, took);
 }
 
 /* -- the loop ------------------------------------------------------------ */

@@ -9,6 +9,7 @@
 #define SBX_WORKER_H
 
 #include "api/call.h"
+#include "metrics.h"
 
 struct worker_shared {
 	const struct config *config;
@@ -20,6 +21,7 @@ struct worker_shared {
 	int cut_fd;   /* readable: every client counts as gone */
 	struct call_gate gate;
 	struct inflight *inflight; /* a slot for each thread */
+	struct metrics *metrics;
 };
 
 struct worker;

@@ -21,7 +21,8 @@ struct sweeper {
 	int stop_fd;	    /* hangs up when the reaper ends */
 	int wake_fd;	    /* readable: begin a round at once; -1 for none */
 	bool away;	    /* this round has no Redis */
-	void *own;	    /* what open made */
+	int64_t dealt, failed; /* items of this round, for the metrics */
+	void *own;	       /* what open made */
 };
 
 struct sweep {

@@ -104,6 +104,7 @@ remove_due(struct sweeper *s, int64_t deadline, int64_t *wait_ms, struct err *e)
 		for (size_t i = 0; i < due.count; i++)
 			if (give(x, due.run[i].id, due.run[i].was, e) != 0)
 				return -1;
+		s->dealt += (int64_t)due.count;
 	}
 	if (due.next_ms >= 0 && due.next_ms < *wait_ms)
 		*wait_ms = due.next_ms;

@@ -366,6 +366,8 @@ reconcile_round(
 		rc = reconcile(&p, e);
 	container_list_release(&p.containers);
 	tell(&p, start);
+	s->dealt = p.adopted + p.exited + p.lost + p.orphans + p.directories;
+	s->failed = p.failed;
 	if (clock_mono_ms() >= deadline)
 		*wait_ms = 0;
 	return rc;

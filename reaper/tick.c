@@ -4,6 +4,7 @@
 #include "lib/fd.h"
 #include "lib/log.h"
 #include "lib/str.h"
+#include "store/counters.h"
 #include "store/reaper_lock.h"
 #include "sweep.h"
 
@@ -106,6 +107,25 @@ tell_fault(struct thread *t, const char *fault)
 	(void)snprintf(t->fault, sizeof(t->fault), "%s", fault);
 }
 
+/* For GET /metrics: `sweep NAME WHAT` in sbx:counters. */
+static void
+count_round(struct sweeper *s, bool failed)
+{
+	static const char *const what[] = {
+	    "rounds", "failed", "dealt", "faults"};
+	const int64_t value[] = {1, failed, s->dealt, s->failed};
+	struct figure figures[4];
+	struct err ignored = ERR_INIT;
+
+	for (size_t i = 0; i < 4; i++)
+		figures[i] =
+		    (struct figure){arena_printf(&s->arena, "sweep %s %s",
+					s->sweep->name, what[i]),
+			value[i]};
+	if (!s->away)
+		(void)counters_add(s->ctx.redis, figures, 4, &ignored);
+}
+
 static int64_t
 one_round(struct thread *t)
 {
@@ -121,8 +141,10 @@ one_round(struct thread *t)
 		return STANDBY_MS;
 	int64_t wait_ms = s->away ? retry : period;
 	arena_reset(&s->arena);
+	s->dealt = s->failed = 0;
 	int64_t deadline = clock_mono_ms() + s->sweep->budget_ms;
 	int rc = s->sweep->round(s, deadline, &wait_ms, &e);
+	count_round(s, rc != 0);
 	tell_fault(t, rc != 0 ? e.text : "");
 	return rc != 0 ? retry : wait_ms;
 }

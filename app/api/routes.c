@@ -5,11 +5,14 @@
 #include "api/health.h"
 #include "api/lease.h"
 #include "api/runs.h"
+#include "api/service.h"
 
 /* open: needs no token. stream: may run long. */
 const struct route routes[] = {
     {"GET", "/health", api_health, .open = true},
     {"GET", "/health/ready", api_ready, .open = true},
+    {"GET", "/metrics", api_metrics, .stream = false},
+    {"GET", "/v1/usage", api_usage, .stream = false},
     {"POST", "/v1/runs", api_run_create, .stream = true},
     {"GET", "/v1/runs", api_run_list, .stream = false},
     {"GET", "/v1/runs/{id}", api_run_get, .stream = false},

@@ -19,6 +19,8 @@ write_spec(struct buf *body, const struct exec_spec *spec)
 	jw_bool(&w, "AttachStdout", true);
 	jw_bool(&w, "AttachStderr", true);
 	jw_str(&w, "User", spec->user);
+	/* The image's WORKDIR may have been removed since. */
+	jw_str(&w, "WorkingDir", "/");
 	jw_key(&w, "Cmd");
 	jw_open(&w, '[');
 	for (size_t i = 0; spec->argv[i] != NULL; i++)

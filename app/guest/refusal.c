@@ -34,15 +34,24 @@ int
 refusal_of_guest(
     enum wire_fail why, const char *text, size_t size, struct err *e)
 {
-	enum err_kind kind = ERR_GUEST;
+	/* The member of the request that is to blame comes first. */
+	static const struct {
+		enum wire_fail why;
+		enum err_kind kind;
+		const char *member;
+	} known[] = {
+	    {WIRE_FAIL_CWD, ERR_INPUT, "cwd: "},
+	    {WIRE_FAIL_USER, ERR_INPUT, "user: "},
+	    {WIRE_FAIL_LIMIT, ERR_RUN_EXHAUSTED, ""},
+	};
 	BUF_AUTO said = BUF_INIT(CLEAN_MAX);
 
-	if (why == WIRE_FAIL_CWD || why == WIRE_FAIL_USER)
-		kind = ERR_INPUT;
-	else if (why == WIRE_FAIL_LIMIT)
-		kind = ERR_CONFLICT;
 	clean(&said, text, size);
-	return err_set(e, kind, "%s", said.data);
+	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+		if (known[i].why == why)
+			return err_set(e, known[i].kind, "%s%s",
+			    known[i].member, said.data);
+	return err_set(e, ERR_GUEST, "%s", said.data);
 }
 
 int
@@ -58,7 +67,7 @@ refusal_of_engine(const char *text, size_t size, struct err *e)
 	    {"is not running", ERR_RUN_NOT_RUNNING, "the run has ended"},
 	    {"stopped", ERR_RUN_NOT_RUNNING, "the run has ended"},
 	    {"paused", ERR_RUN_NOT_RUNNING, "the run is paused"},
-	    {"temporarily unavailable", ERR_CONFLICT,
+	    {"temporarily unavailable", ERR_RUN_EXHAUSTED,
 		"the run is at its limit of processes (limits.pids)"},
 	};
 	BUF_AUTO said = BUF_INIT(CLEAN_MAX);

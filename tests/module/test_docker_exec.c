@@ -79,6 +79,7 @@ an_exec_is_created_and_its_stream_opened(void **state)
 	assert_string_equal(fake_request(d->fake, 1).body,
 	    "{\"AttachStdin\":true,\"AttachStdout\":true,"
 	    "\"AttachStderr\":true,\"User\":\"0:0\","
+	    "\"WorkingDir\":\"/\","
 	    "\"Cmd\":[\"/.sbx/init\",\"exec\"]}");
 	struct fake_request start = fake_request(d->fake, 2);
 	assert_string_equal(start.version, "1.41");

@@ -173,7 +173,7 @@ refusals_become_errors(void **state)
 	struct play p = begin(&frame, 1, false, 0, NULL);
 	assert_null(p.guest);
 	assert_int_equal(p.e.kind, ERR_INPUT);
-	assert_string_equal(p.e.text, "cannot enter /nope");
+	assert_string_equal(p.e.text, "cwd: cannot enter /nope");
 	finish(&p);
 }
 

@@ -13,11 +13,11 @@ callers_mistakes_are_input_errors(void **state)
 	(void)state;
 	check_fails(
 	    refusal_of_guest(WIRE_FAIL_CWD, "no dir", 6, &e), &e, ERR_INPUT);
-	assert_string_equal(e.text, "no dir");
+	assert_string_equal(e.text, "cwd: no dir");
 	check_fails(
 	    refusal_of_guest(WIRE_FAIL_USER, "x", 1, &e), &e, ERR_INPUT);
-	check_fails(
-	    refusal_of_guest(WIRE_FAIL_LIMIT, "x", 1, &e), &e, ERR_CONFLICT);
+	check_fails(refusal_of_guest(WIRE_FAIL_LIMIT, "x", 1, &e), &e,
+	    ERR_RUN_EXHAUSTED);
 	check_fails(
 	    refusal_of_guest(WIRE_FAIL_VERSION, "x", 1, &e), &e, ERR_GUEST);
 }
@@ -37,7 +37,7 @@ words_of_the_engine_have_kinds(void **state)
 	    {"Container abc is paused, unpause first", ERR_RUN_NOT_RUNNING},
 	    {"OCI runtime exec failed: exec failed: unable to start container "
 	     "process: read init-p: Resource temporarily unavailable\r\n",
-		ERR_CONFLICT},
+		ERR_RUN_EXHAUSTED},
 	    {"OCI runtime exec failed: exec: \"/.sbx/init\": stat /.sbx/init: "
 	     "no such file or directory\r\n",
 		ERR_ENGINE},
