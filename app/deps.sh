@@ -5,6 +5,7 @@
 #   deps.sh [serve]   what `make serve` needs
 #   deps.sh test      that, and what `make test`, lint and analyze need
 set -uo pipefail
+PATH=$PATH:/usr/sbin:/sbin # a root shell may lack them
 
 # How to tell that it is there, and the package that brings it:
 # a command, a library that pkg-config knows, or a file by a pattern.

@@ -10,6 +10,7 @@
 # Each returns once it is done, or fails saying why. The engine is detached: it
 # outlives the caller, as runs outlive `teploy-sandbox serve`.
 set -uo pipefail
+PATH=$PATH:/usr/sbin:/sbin # a root shell may lack them
 
 BOX_SOCKET=/var/run/docker.sock
 WAIT_SEC=60

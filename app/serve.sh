@@ -127,6 +127,8 @@ start_everything() {
 show_use() {
 	say "token      in $SBX_TOKEN_FILE${minted:+, made just now}"
 	say "logs       in $logs"
+	[[ $(stat -f -c %T "$run") == tmpfs ]] ||
+		say "note: $run is no tmpfs: environment values of runs touch the disk"
 	[[ $(status_of /health/ready) == 200 ]] ||
 		say "not ready yet: $(api "$url/health/ready")"
 	cat <<-EOF
@@ -148,19 +150,24 @@ show_requests() {
 		sed -un "s|.*$time.*\"request.done\".*$method,$path,$status.*$ms.*|\1  \4  \2 \3  \5 ms|p" 9>&- &
 }
 
+# The runs of this stack, as a list for curl's braces.
+run_ids() {
+	api_as "$1" "$url/v1/runs" | grep -oE '"id":"[0-9A-Z]{26}"' | cut -d'"' -f4 | paste -sd,
+}
+
 # Destroy every run, through the API, which alone knows how. A run that is
 # being made is not listed yet: hence more than one try.
 destroy_all_runs() {
 	local token ids tries=3
 	token=$(tokens | head -n 1)
-	while ((tries-- > 0)); do
-		ids=$(api_as "$token" "$url/v1/runs" | grep -oE '"id":"[0-9A-Z]{26}"' |
-			cut -d'"' -f4 | paste -sd,)
-		[[ -n $ids ]] || return 0
+	while ids=$(run_ids "$token") && [[ -n $ids ]]; do
+		if ((tries-- == 0 || stopping > 1)); then
+			say "some runs could not be destroyed: see $logs/app.log"
+			return
+		fi
 		say "destroying the runs $ids"
 		api_as "$token" -X DELETE -Z --parallel-max 8 "$url/v1/runs/{$ids}" >/dev/null
 	done
-	say "some runs could not be destroyed: see $logs/app.log"
 }
 
 # Nothing new comes in, then what is in flight ends, then what it stood on.
@@ -170,7 +177,7 @@ take_down() {
 	child_signal nginx QUIT
 	child_signal app TERM
 	child_signal reaper TERM
-	child_await_end app $((SBX_DRAIN_SEC + 8))
+	child_await_end app $((SBX_DRAIN_SEC + 12))
 	child_signal nginx TERM
 	child_await_end nginx 5
 	child_await_end reaper 10
@@ -181,8 +188,11 @@ take_down() {
 }
 
 serve() {
-	local minted=
+	local minted='' program
 	[[ $EUID -eq 0 ]] || die "serve needs root: it starts containers, and programs under users of their own"
+	for program in nginx redis-server redis-cli curl; do
+		command -v "$program" >/dev/null || die "$program is not installed: make deps does it"
+	done
 	ulimit -n 1048576 2>/dev/null || ulimit -n "$(ulimit -Hn)"
 	take_lock
 	children_end_leftovers

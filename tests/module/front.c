@@ -247,10 +247,10 @@ front_logged(const char *text)
 
 /* -- the client ------------------------------------------------------------ */
 
-struct wire_answer
+struct answer
 answer_open(void)
 {
-	struct wire_answer a = {
+	struct answer a = {
 	    connect_front(), BUF_INIT(RESPONDER_LARGE * 2), 0, false};
 
 	assert_true(a.fd >= 0);
@@ -258,14 +258,14 @@ answer_open(void)
 }
 
 void
-answer_release(struct wire_answer *a)
+answer_release(struct answer *a)
 {
 	fd_close(&a->fd);
 	buf_release(&a->raw);
 }
 
 void
-answer_send(struct wire_answer *a, const void *bytes, size_t size)
+answer_send(struct answer *a, const void *bytes, size_t size)
 {
 	struct err e = ERR_INIT;
 
@@ -277,7 +277,7 @@ answer_send(struct wire_answer *a, const void *bytes, size_t size)
 
 /* One read. False at the end: it closed, or the deadline passed. */
 static bool
-answer_read(struct wire_answer *a, int64_t deadline)
+answer_read(struct answer *a, int64_t deadline)
 {
 	struct pollfd ready = {a->fd, POLLIN, 0};
 
@@ -295,7 +295,7 @@ answer_read(struct wire_answer *a, int64_t deadline)
 }
 
 bool
-answer_await(struct wire_answer *a, const char *text)
+answer_await(struct answer *a, const char *text)
 {
 	int64_t deadline = clock_mono_ms() + FRONT_WAIT_MS;
 
@@ -306,13 +306,13 @@ answer_await(struct wire_answer *a, const char *text)
 }
 
 bool
-answer_has(const struct wire_answer *a, const char *text)
+answer_has(const struct answer *a, const char *text)
 {
 	return strstr(a->raw.data, text) != NULL;
 }
 
 const char *
-answer_body(const struct wire_answer *a)
+answer_body(const struct answer *a)
 {
 	const char *at = strstr(a->raw.data, "\r\n\r\n");
 
@@ -320,7 +320,7 @@ answer_body(const struct wire_answer *a)
 }
 
 const char *
-answer_header(const struct wire_answer *a, const char *name)
+answer_header(const struct answer *a, const char *name)
 {
 	static char value[9000];
 	const char *end = strstr(a->raw.data, "\r\n\r\n");
@@ -339,10 +339,10 @@ answer_header(const struct wire_answer *a, const char *name)
 	return NULL;
 }
 
-struct wire_answer
+struct answer
 front_raw(const void *bytes, size_t size)
 {
-	struct wire_answer a = answer_open();
+	struct answer a = answer_open();
 
 	answer_send(&a, bytes, size);
 	if (!answer_await(&a, NULL))
@@ -350,7 +350,7 @@ front_raw(const void *bytes, size_t size)
 	return a;
 }
 
-struct wire_answer
+struct answer
 front_ask_bare(const char *method, const char *target, const char *lines)
 {
 	BUF_AUTO text = BUF_INIT(256 * 1024);
@@ -363,7 +363,7 @@ front_ask_bare(const char *method, const char *target, const char *lines)
 	return front_raw(text.data, text.size);
 }
 
-struct wire_answer
+struct answer
 front_ask(const char *method, const char *target, const char *lines)
 {
 	BUF_AUTO all = BUF_INIT(256 * 1024);
@@ -387,8 +387,8 @@ member(const json_t *problem, const char *name)
 }
 
 void
-check_problem(const struct wire_answer *a, int status, const char *suffix,
-    const char *code)
+check_problem(
+    const struct answer *a, int status, const char *suffix, const char *code)
 {
 	char type[96];
 	const char *id = answer_header(a, "X-Request-Id");

@@ -41,41 +41,41 @@ int front_command(const char *verb, const char *noun);
 size_t front_logged(const char *text);
 
 /* A connection that received so far: the client of every test. */
-struct wire_answer {
+struct answer {
 	int fd;
 	struct buf raw; /* all that came */
 	int status;	/* once the status line came, else 0 */
 	bool closed;
 };
 
-#define ANSWER_AUTO __attribute__((cleanup(answer_release))) struct wire_answer
+#define ANSWER_AUTO __attribute__((cleanup(answer_release))) struct answer
 
-struct wire_answer answer_open(void);
-void answer_release(struct wire_answer *a);
-void answer_send(struct wire_answer *a, const void *bytes, size_t size);
+struct answer answer_open(void);
+void answer_release(struct answer *a);
+void answer_send(struct answer *a, const void *bytes, size_t size);
 /* Read until the text came (NULL: until the peer closes); false where it
  * closed before, or FRONT_WAIT_MS passed. */
-bool answer_await(struct wire_answer *a, const char *text);
-const char *answer_body(const struct wire_answer *a);
+bool answer_await(struct answer *a, const char *text);
+const char *answer_body(const struct answer *a);
 /* A header's value in a static buffer, NULL where absent. */
-const char *answer_header(const struct wire_answer *a, const char *name);
+const char *answer_header(const struct answer *a, const char *name);
 /* Head and body contain the text. */
-bool answer_has(const struct wire_answer *a, const char *text);
+bool answer_has(const struct answer *a, const char *text);
 
 /* One exchange: send these bytes and read to the end. */
-struct wire_answer front_raw(const void *bytes, size_t size);
+struct answer front_raw(const void *bytes, size_t size);
 
 /* One request with the token and these header lines ("" or "A: b\r\n"). */
-struct wire_answer front_ask(
+struct answer front_ask(
     const char *method, const char *target, const char *lines);
 
 /* The same without the token. */
-struct wire_answer front_ask_bare(
+struct answer front_ask_bare(
     const char *method, const char *target, const char *lines);
 
 /* The answer is a problem document of that status and code, with all that
  * CONTRACT 1 asks of one. */
-void check_problem(const struct wire_answer *a, int status, const char *suffix,
-    const char *code);
+void check_problem(
+    const struct answer *a, int status, const char *suffix, const char *code);
 
 #endif

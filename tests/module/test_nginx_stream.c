@@ -33,7 +33,7 @@ close_front(void **state)
 }
 
 static void
-send_text(struct wire_answer *a, const char *text)
+send_text(struct answer *a, const char *text)
 {
 	answer_send(a, text, strlen(text));
 }
@@ -41,10 +41,10 @@ send_text(struct wire_answer *a, const char *text)
 /* -- streams ----------------------------------------------------------------
  */
 
-static struct wire_answer
+static struct answer
 open_stream(const char *lines)
 {
-	struct wire_answer a = answer_open();
+	struct answer a = answer_open();
 
 	send_text(&a, "POST /v1/runs/A/exec HTTP/1.1\r\nHost: x\r\n" BEARER
 		      "Content-Length: 2\r\nX-Act: stream\r\n");
@@ -57,7 +57,7 @@ open_stream(const char *lines)
 
 /* Have the stream's worker send event n, and expect it. */
 static void
-tick(struct wire_answer *a, char n)
+tick(struct answer *a, char n)
 {
 	char event[32];
 
@@ -69,7 +69,7 @@ tick(struct wire_answer *a, char n)
 
 /* Have it end, and expect the last chunk of chunked coding. */
 static void
-end_stream(struct wire_answer *a)
+end_stream(struct answer *a)
 {
 	assert_int_equal(send(front.tickets, "", 1, 0), 1);
 	assert_true(answer_await(a, "\r\n0\r\n\r\n"));
@@ -96,7 +96,7 @@ the_worker_learns_that_a_client_left(void **state)
 
 	(void)state;
 	for (int i = 0; i < 2; i++) {
-		struct wire_answer a = i == 0 ? open_stream("") : answer_open();
+		struct answer a = i == 0 ? open_stream("") : answer_open();
 
 		if (i == 1) {
 			send_text(&a,
@@ -114,7 +114,7 @@ the_worker_learns_that_a_client_left(void **state)
 static void
 a_client_that_reads_nothing_stops_the_worker_not_nginx(void **state)
 {
-	struct wire_answer a = answer_open();
+	struct answer a = answer_open();
 
 	(void)state;
 	send_text(&a, "GET /v1/runs/A/files/big HTTP/1.1\r\nHost: x\r\n" BEARER
@@ -199,10 +199,10 @@ an_upload_streams_through_and_may_be_slow(void **state)
 }
 
 /* Send a body of that size, chunked or not; the answer. */
-static struct wire_answer
+static struct answer
 upload(size_t size, bool chunked, const char *lines)
 {
-	struct wire_answer a = answer_open();
+	struct answer a = answer_open();
 	BUF_AUTO text = BUF_INIT(64 << 20);
 
 	buf_adds(&text, "POST /v1/runs HTTP/1.1\r\nHost: x\r\n" BEARER
@@ -310,7 +310,7 @@ smuggle(void)
 		for (int i = 0; i < 255; i++)
 			buf_add(&text, block, BLOCK);
 		buf_add(&text, block, BLOCK - shift);
-		struct wire_answer a = answer_open();
+		struct answer a = answer_open();
 		answer_send(&a, text.data, text.size);
 		(void)answer_await(&a, "\ntarget=/v1/runs\n");
 		answer_release(&a);

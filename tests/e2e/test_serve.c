@@ -1,0 +1,204 @@
+/* `teploy-sandbox serve`: what it refuses, and what its end leaves. */
+#include "harness.h"
+#include "lib/fd.h"
+
+#include <arpa/inet.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define END_MS 30000
+
+static int
+setup(void **state)
+{
+	(void)state;
+	stack_start(NULL);
+	image_need(IMAGE_PLAIN);
+	return 0;
+}
+
+/* What serve and the tools said so far has the text. */
+static bool
+said(const char *text)
+{
+	char path[128];
+	struct err e = ERR_INIT;
+
+	(void)snprintf(path, sizeof(path), "%s/serve.out", stack.base);
+	char *all = fd_read_file(path, 1 << 20, NULL, &e);
+	bool found = all != NULL && strstr(all, text) != NULL;
+	free(all);
+	return found;
+}
+
+static void
+its_token_is_for_root_alone_and_never_shown(void **state)
+{
+	char path[128];
+	struct stat st;
+
+	(void)state;
+	(void)snprintf(path, sizeof(path), "%s/token", stack.base);
+	assert_int_equal(stat(path, &st), 0);
+	assert_int_equal(st.st_mode & 07777, 0600);
+	assert_int_equal(strlen(stack.token), 64);
+	assert_true(said(path));
+	assert_false(said(stack.token));
+	assert_false(stack_logged(stack.token));
+	assert_int_equal(proc_count(stack.token), 0);
+}
+
+static void
+a_second_one_on_the_same_directories_is_refused(void **state)
+{
+	(void)state;
+	assert_int_equal(stack_tool("serve", NULL), 1);
+	assert_true(said("another teploy-sandbox serve"));
+	assert_true(stack_ready());
+}
+
+static void
+what_makes_no_sense_is_misuse(void **state)
+{
+	(void)state;
+	assert_int_equal(stack_tool("serve", "--workers", "0", NULL), 2);
+	assert_true(said("SBX_WORKERS is \"0\""));
+	assert_int_equal(stack_tool("serve", "--addr=0.0.0.0:80", NULL), 2);
+	assert_true(said("not loopback"));
+	assert_int_equal(stack_tool("serve", "--port", "1", NULL), 2);
+	assert_true(said("unknown flag: --port"));
+	assert_int_equal(stack_tool("serve", "--workers", NULL), 2);
+	assert_int_equal(stack_tool("token", NULL), 2);
+	assert_int_equal(stack_tool("start", NULL), 2);
+	assert_int_equal(stack_tool("version", NULL), 0);
+	assert_true(stack_ready());
+}
+
+/* The pid in serve's lock file. */
+static pid_t
+lock_holder(void)
+{
+	char path[128];
+	struct err e = ERR_INIT;
+
+	(void)snprintf(path, sizeof(path), "%s/serve.lock", stack.run_dir);
+	char *text = fd_read_file(path, 32, NULL, &e);
+	assert_non_null(text);
+	pid_t pid = (pid_t)strtol(text, NULL, 10);
+	free(text);
+	return pid;
+}
+
+static int
+end_process(pid_t pid)
+{
+	int status = -1;
+
+	wait_until(waitpid(pid, &status, WNOHANG) != 0, END_MS);
+	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+/* serve with that flag, beside this program. */
+static pid_t
+start_tool(const char *flag, const char *value)
+{
+	pid_t pid = fork();
+
+	assert_true(pid >= 0);
+	if (pid == 0)
+		_exit(stack_tool("serve", flag, value, NULL));
+	return pid;
+}
+
+static void
+it_destroys_the_runs_where_it_is_told_to(void **state)
+{
+	char kept[3][ULID_SIZE];
+
+	(void)state;
+	for (int i = 0; i < 3; i++)
+		run_new(IMAGE_PLAIN, kept[i]);
+	assert_int_equal(kill(stack.serve, SIGTERM), 0);
+	assert_int_equal(end_process(stack.serve), 0);
+	assert_int_equal(docker_count(), 3);
+	pid_t tool = start_tool("--destroy-runs", NULL);
+	wait_until(stack_ready(), END_MS);
+	assert_int_equal(docker_count(), 3);
+	assert_int_equal(kill(lock_holder(), SIGTERM), 0);
+	assert_int_equal(end_process(tool), 0);
+	assert_int_equal(docker_count(), 0);
+	stack_restart(SIGTERM);
+}
+
+static void
+a_port_in_use_is_said_and_nothing_is_left(void **state)
+{
+	struct sockaddr_in addr = {.sin_family = AF_INET,
+	    .sin_port = htons((uint16_t)stack.port),
+	    .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	(void)state;
+	assert_int_equal(kill(stack.serve, SIGTERM), 0);
+	assert_int_equal(end_process(stack.serve), 0);
+	wait_until(
+	    bind(fd, (struct sockaddr *)&addr, sizeof(addr)) == 0, END_MS);
+	/* Bound and deaf: only nginx itself finds out, when all else runs. */
+	assert_int_equal(stack_tool("serve", NULL), 1);
+	assert_true(said("Address already in use"));
+	assert_true(said("nginx did not start"));
+	assert_int_equal(listen(fd, 1), 0);
+	assert_int_equal(stack_tool("serve", NULL), 1);
+	assert_true(said("something already listens on"));
+	for (int kind = 0; kind < STACK_KINDS; kind++) {
+		pid_t left;
+
+		assert_int_equal(
+		    stack_pids((enum stack_kind)kind, &left, 1), 0);
+	}
+	fd_close(&fd);
+	stack_restart(SIGTERM);
+}
+
+static void
+a_killed_one_takes_its_processes_along(void **state)
+{
+	pid_t old[STACK_KINDS][16];
+	size_t count[STACK_KINDS];
+
+	(void)state;
+	for (int kind = 0; kind < STACK_KINDS; kind++) {
+		count[kind] = stack_pids((enum stack_kind)kind, old[kind], 16);
+		assert_true(count[kind] > 0);
+	}
+	/* nginx' workers lose their master first: the next serve ends them. */
+	assert_int_equal(kill(old[STACK_NGINX][0], SIGSTOP), 0);
+	assert_int_equal(kill(stack.serve, SIGKILL), 0);
+	assert_int_equal(kill(old[STACK_NGINX][0], SIGKILL), 0);
+	stack_restart(SIGKILL);
+	for (int kind = 0; kind < STACK_KINDS; kind++)
+		for (size_t i = 0; i < count[kind]; i++)
+			wait_until(!proc_alive(old[kind][i]), END_MS);
+	assert_true(said("ending the nginx that an earlier serve left"));
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(its_token_is_for_root_alone_and_never_shown),
+	    cmocka_unit_test(a_second_one_on_the_same_directories_is_refused),
+	    cmocka_unit_test(what_makes_no_sense_is_misuse),
+	    cmocka_unit_test(it_destroys_the_runs_where_it_is_told_to),
+	    cmocka_unit_test(a_port_in_use_is_said_and_nothing_is_left),
+	    cmocka_unit_test(a_killed_one_takes_its_processes_along),
+	};
+
+	return cmocka_run_group_tests(tests, setup, stack_stop);
+}
