@@ -40,6 +40,13 @@ take_lock() {
 	echo $$ >"$run/serve.lock"
 }
 
+# The units of `make install` have the same paths.
+refuse_beside_units() {
+	[[ $run == /run/teploy-sandbox ]] || return 0
+	! systemctl -q is-active sbx.target sbx-app-control.socket sbx-app-stream.socket 2>/dev/null ||
+		die "sbx.target runs on $run: use that, or stop it (systemctl stop sbx.target)"
+}
+
 # User $1 must be able to enter directory $2, whatever its parents' modes are.
 check_reach() {
 	setpriv --reuid "$1" --regid "$2" --clear-groups test -x "$3" ||
@@ -194,10 +201,10 @@ serve() {
 		command -v "$program" >/dev/null || die "$program is not installed: make deps does it"
 	done
 	ulimit -n 1048576 2>/dev/null || ulimit -n "$(ulimit -Hn)"
+	refuse_beside_units
 	take_lock
 	children_end_leftovers
-	[[ -e $SBX_TOKEN_FILE ]] || { mint_token_file && minted=1; }
-	check_token_file
+	token_mint
 	make_directories
 	logs_rotate
 	check_port_free
