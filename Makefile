@@ -87,6 +87,7 @@ $(BUILD)/init/%.o: %.c
 $(BUILD)/lib.a: $(call obj,$(LIB_SRC))
 $(BUILD)/core.a: $(call obj,$(CORE_SRC))
 $(BUILD)/http.a: $(call obj,$(HTTP_SRC))
+$(BUILD)/reaper.a: $(call obj,$(filter-out reaper/main.c,$(REAPER_SRC)))
 $(BUILD)/%.a:
 	$(call say,AR  )
 	$(Q)rm -f $@ && $(AR) rcs $@ $^
@@ -154,7 +155,7 @@ $(BUILD)/tests/unit/%: $(BUILD)/obj/tests/unit/%.o $(ARCHIVES)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(TEST_LIBS)
 
 $(BUILD)/tests/module/%: $(BUILD)/obj/tests/module/%.o \
-    $(call obj,$(MODULE_SUPPORT)) $(ARCHIVES)
+    $(call obj,$(MODULE_SUPPORT)) $(BUILD)/reaper.a $(ARCHIVES)
 	@mkdir -p $(@D)
 	$(call say,LD  )
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(TEST_LIBS)

@@ -1,5 +1,6 @@
 /* The scripted engine: a thread that accepts, and one per connection. */
 #include "engine.h"
+#include "answer.h"
 #include "lib/buf.h"
 #include "lib/fd.h"
 #include "lib/mem.h"
@@ -36,6 +37,8 @@ struct fake {
 	size_t request_count;
 	size_t fail_at; /* as a request_count; 0 is never */
 	enum fake_end fail_end;
+	fake_handler handler;
+	void *handler_arg;
 	struct connection connections[CONNECTIONS_MAX]; /* open ones */
 	size_t open_count, connection_count;
 	pthread_cond_t closed;
@@ -132,94 +135,6 @@ read_body(int fd, const char *head, struct buf *body)
 	return read_exactly(fd, body, strtoul(length + 17, NULL, 10));
 }
 
-/* -- answers -------------------------------------------------------------- */
-
-static void
-pause_for(int ms)
-{
-	if (ms > 0)
-		(void)poll(NULL, 0, ms);
-}
-
-/* Send what *left still allows; false where the client is gone. */
-static bool
-send_some(int fd, const char *bytes, size_t size, size_t *left)
-{
-	if (size > *left)
-		size = *left;
-	*left -= size;
-	while (size > 0) {
-		ssize_t n = send(fd, bytes, size, MSG_NOSIGNAL);
-
-		if (n <= 0)
-			return false;
-		bytes += n;
-		size -= (size_t)n;
-	}
-	return true;
-}
-
-static bool
-send_chunks(int fd, const struct fake_rule *rule, size_t *left)
-{
-	for (size_t i = 0; rule->chunks[i] != NULL; i++) {
-		BUF_AUTO chunk = BUF_INIT(BODY_MAX);
-
-		buf_addf(&chunk, "%zx\r\n%s\r\n", strlen(rule->chunks[i]),
-		    rule->chunks[i]);
-		pause_for(rule->pause_ms);
-		if (!send_some(fd, chunk.data, chunk.size, left))
-			return false;
-	}
-	return send_some(fd, "0\r\n\r\n", 5, left);
-}
-
-static bool
-send_answer(int fd, const struct fake_rule *rule)
-{
-	size_t left =
-	    rule->end != FAKE_KEEP && rule->bytes > 0 ? rule->bytes : SIZE_MAX;
-	const char *body = rule->body != NULL ? rule->body : "";
-	BUF_AUTO out = BUF_INIT(BODY_MAX);
-
-	pause_for(rule->pause_ms);
-	if (rule->raw != NULL)
-		return send_some(fd, rule->raw, strlen(rule->raw), &left);
-	buf_addf(&out, "HTTP/1.1 %d Scripted\r\n", rule->status);
-	if (rule->status == 101)
-		buf_adds(&out, "Connection: Upgrade\r\nUpgrade: tcp\r\n\r\n");
-	else if (rule->chunks != NULL)
-		buf_adds(&out, "Transfer-Encoding: chunked\r\n\r\n");
-	else if (rule->status == 204 || rule->status == 304)
-		buf_adds(&out, "\r\n");
-	else
-		buf_addf(&out,
-		    "Content-Type: application/json\r\n"
-		    "Content-Length: %zu\r\n\r\n%s",
-		    strlen(body), body);
-	if (!send_some(fd, out.data, out.size, &left))
-		return false;
-	return rule->chunks == NULL || send_chunks(fd, rule, &left);
-}
-
-/* True where the next request may come on this connection. */
-static bool
-answer(int fd, const struct fake_rule *rule)
-{
-	char byte;
-
-	if (!send_answer(fd, rule))
-		return false;
-	if (rule->stream != NULL) {
-		rule->stream(rule->arg, fd);
-		return false;
-	}
-	if (rule->end == FAKE_STALL)
-		while (recv(fd, &byte, 1, 0) > 0)
-			;
-	return rule->end == FAKE_KEEP;
-}
-
 /* -- choosing ------------------------------------------------------------- */
 
 static int
@@ -264,6 +179,37 @@ choose_locked(struct fake *f, const struct fake_request *r, struct buf *body)
 	    .status = 404, .body = "{\"message\":\"page not found\"}"};
 }
 
+static void
+free_request(const struct fake_request *r)
+{
+	free((void *)(uintptr_t)r->method);
+	free((void *)(uintptr_t)r->version);
+	free((void *)(uintptr_t)r->path);
+	free((void *)(uintptr_t)r->head);
+	if (r->body != nothing)
+		free((void *)(uintptr_t)r->body);
+}
+
+/* By the handler, from a whole head in the socket on. */
+static bool
+serve_handled(struct fake *f, int fd, const struct buf *head)
+{
+	BUF_AUTO dropped = BUF_INIT(HEAD_MAX);
+	BUF_AUTO body = BUF_INIT(BODY_MAX);
+	BUF_AUTO text = BUF_INIT(BODY_MAX);
+	struct fake_request r = parse_request(head->data);
+	bool more = false;
+
+	if (read_exactly(fd, &dropped, head->size) &&
+	    read_body(fd, head->data, &body)) {
+		r.body = mem_strdup(body.data);
+		struct fake_rule rule = f->handler(f->handler_arg, &r, &text);
+		more = fake_answer(fd, &rule);
+	}
+	free_request(&r);
+	return more;
+}
+
 /* Serve one request; false where the connection is done. */
 static bool
 serve_one(struct fake *f, int fd)
@@ -275,6 +221,8 @@ serve_one(struct fake *f, int fd)
 
 	if (!peek_head(fd, &head))
 		return false;
+	if (f->handler != NULL)
+		return serve_handled(f, fd, &head);
 	struct fake_request r = parse_request(head.data);
 	(void)pthread_mutex_lock(&f->lock);
 	must(f->request_count < REQUESTS_MAX, "too many requests");
@@ -291,7 +239,7 @@ serve_one(struct fake *f, int fd)
 	(void)pthread_mutex_lock(&f->lock);
 	f->requests[number].body = mem_strdup(body.data);
 	(void)pthread_mutex_unlock(&f->lock);
-	return answer(fd, &rule);
+	return fake_answer(fd, &rule);
 }
 
 /* -- connections ---------------------------------------------------------- */
@@ -408,16 +356,8 @@ fake_free(struct fake *f)
 {
 	fake_down(f);
 	(void)rmdir(f->directory);
-	for (size_t i = 0; i < f->request_count; i++) {
-		const struct fake_request *r = &f->requests[i];
-
-		free((void *)(uintptr_t)r->method);
-		free((void *)(uintptr_t)r->version);
-		free((void *)(uintptr_t)r->path);
-		free((void *)(uintptr_t)r->head);
-		if (r->body != nothing)
-			free((void *)(uintptr_t)r->body);
-	}
+	for (size_t i = 0; i < f->request_count; i++)
+		free_request(&f->requests[i]);
 	(void)pthread_mutex_destroy(&f->lock);
 	(void)pthread_cond_destroy(&f->closed);
 	free(f);
@@ -436,6 +376,13 @@ fake_speaks(struct fake *f, const char *oldest, const char *newest)
 	(void)snprintf(f->oldest, sizeof(f->oldest), "%s", oldest);
 	(void)snprintf(f->newest, sizeof(f->newest), "%s", newest);
 	(void)pthread_mutex_unlock(&f->lock);
+}
+
+void
+fake_serve(struct fake *f, fake_handler handler, void *arg)
+{
+	f->handler = handler;
+	f->handler_arg = arg;
 }
 
 void

@@ -16,6 +16,8 @@
 #ifndef SBX_TESTS_FAKE_ENGINE_H
 #define SBX_TESTS_FAKE_ENGINE_H
 
+#include "lib/buf.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -81,6 +83,13 @@ struct fake_request {
 	const char *path;	      /* with its query, without the version */
 	const char *head, *body;
 };
+
+/* In place of rules, and of what it would say by itself: before the first
+ * client, who answers every request, however many at once. Text that the answer
+ * points to lies in `text`, or outlives it. Requests are not remembered. */
+typedef struct fake_rule (*fake_handler)(
+    void *arg, const struct fake_request *r, struct buf *text);
+void fake_serve(struct fake *f, fake_handler handler, void *arg);
 
 size_t fake_request_count(struct fake *f);
 size_t fake_connection_count(struct fake *f); /* accepted so far */

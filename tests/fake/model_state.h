@@ -1,0 +1,42 @@
+/*
+ * The memory of model.h and the calls that work on it: no lock, no fault, no
+ * connection.
+ */
+#ifndef SBX_TESTS_FAKE_MODEL_STATE_H
+#define SBX_TESTS_FAKE_MODEL_STATE_H
+
+#include "engine.h"
+#include "model.h"
+
+#include <jansson.h>
+
+struct container {
+	char name[64]; /* "": the slot is free */
+	char id[65], image[128];
+	json_t *labels;
+	const char *status; /* created, running, exited */
+	int code;
+	int64_t created_ms, finished_ms;
+	unsigned resets; /* SIGUSR1 to its PID 1: what ran is dead */
+};
+
+struct model_state {
+	struct container container[MODEL_CONTAINERS];
+	size_t made, execs;
+	bool pulled; /* what is called absent* */
+};
+
+/* By name or id; NULL where there is none. */
+struct container *state_find(struct model_state *s, const char *name);
+bool state_runs(const struct container *c);
+void state_end(struct container *c, int code);
+void state_clear(struct model_state *s); /* execs stay until they end */
+
+/*
+ * Do a call; the body of its answer goes to text. Returns the status; 101 where
+ * an exec is to begin in *ret_exec, which is NULL otherwise.
+ */
+int state_call(struct model_state *s, const struct fake_request *r,
+    struct buf *text, const struct container **ret_exec);
+
+#endif
