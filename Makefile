@@ -7,6 +7,7 @@ BUILD  ?= build
 CC     := $(if $(filter default undefined,$(origin CC)),gcc,$(CC))
 MUSL   ?= musl-gcc
 PREFIX ?= /usr/local
+SYSCONFDIR ?= /etc
 SAN    ?=
 Q       = $(if $(V),,@)
 # `make V=1` shows whole commands.
@@ -195,15 +196,39 @@ format:			## apply .clang-format
 	clang-format -i $$(git ls-files '*.c' '*.h')
 
 # -- install ------------------------------------------------------------------
-install: all		## binaries and nginx templates under DESTDIR and PREFIX
-	install -d $(DESTDIR)$(PREFIX)/lib/teploy-sandbox/nginx $(DESTDIR)$(PREFIX)/bin
-	install -m 0755 $(PROGRAMS) $(SCRIPTS) $(DESTDIR)$(PREFIX)/lib/teploy-sandbox
-	install -m 0644 nginx/* $(DESTDIR)$(PREFIX)/lib/teploy-sandbox/nginx
-	ln -sf ../lib/teploy-sandbox/teploy-sandbox $(DESTDIR)$(PREFIX)/bin/teploy-sandbox
+LIBDIR  = $(PREFIX)/lib/teploy-sandbox
+UNITDIR = $(PREFIX)/lib/systemd/system
+ENVFILE = $(SYSCONFDIR)/teploy-sandbox/env
+UNITS   = sbx.target sbx-redis.service sbx-reaper.service sbx-nginx.service \
+	  $(foreach pool,control stream,sbx-app-$(pool).socket sbx-app-$(pool)@.service)
+# Whether this is for the systemd that runs here.
+booted  = [ -z "$(DESTDIR)" ] && [ -d /run/systemd/system ]
 
-uninstall:		## remove what install put there
-	rm -rf $(DESTDIR)$(PREFIX)/lib/teploy-sandbox
-	rm -f $(DESTDIR)$(PREFIX)/bin/teploy-sandbox
+# $(call put,MODE,FILES,DIRECTORY): each whole or not at all, since a running
+# stack may start it at any moment.
+put = for f in $(2); do to=$(DESTDIR)$(3)/$${f\#\#*/}; \
+	install -m $(1) $$f $$to.new && mv -f $$to.new $$to || exit; done
+
+install: all		## programs, scripts and units under DESTDIR and PREFIX
+	install -d $(addprefix $(DESTDIR),$(LIBDIR)/nginx $(UNITDIR) $(PREFIX)/bin $(dir $(ENVFILE)))
+	$(call put,0755,$(PROGRAMS) $(SCRIPTS),$(LIBDIR))
+	$(call put,0644,nginx/*,$(LIBDIR)/nginx)
+	systemd/render $(BUILD)/systemd $(PREFIX) $(SYSCONFDIR)
+	$(call put,0644,$(addprefix $(BUILD)/systemd/,$(UNITS)),$(UNITDIR))
+	$(BUILD)/sbx-app --help | systemd/env.sh >$(BUILD)/systemd/env
+	[ -e $(DESTDIR)$(ENVFILE) ] || \
+	    install -m 0600 $(BUILD)/systemd/env $(DESTDIR)$(ENVFILE)
+	ln -sfn $(ENVFILE) $(DESTDIR)$(LIBDIR)/env
+	ln -sfn ../lib/teploy-sandbox/teploy-sandbox $(DESTDIR)$(PREFIX)/bin/teploy-sandbox
+	if $(booted); then systemctl daemon-reload; fi
+	@echo "next: systemctl enable --now sbx.target"
+
+uninstall:		## remove what install put; ENVFILE and all state stay
+	@if $(booted) && systemctl -q is-active sbx.target; then \
+	    echo "sbx.target runs: systemctl disable --now sbx.target" >&2; exit 1; fi
+	rm -rf $(DESTDIR)$(LIBDIR)
+	rm -f $(addprefix $(DESTDIR)$(UNITDIR)/,$(UNITS)) $(DESTDIR)$(PREFIX)/bin/teploy-sandbox
+	if $(booted); then systemctl daemon-reload; fi
 
 clean:			## remove build/
 	rm -rf $(BUILD)
