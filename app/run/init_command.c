@@ -25,8 +25,9 @@ tail_add(struct tail *t, const char *bytes, size_t size)
 		memmove(t->bytes, t->bytes + t->size - TAIL, TAIL);
 		t->size = TAIL;
 	}
-	memcpy(t->bytes + t->size, bytes, size);
-	t->size += size;
+	/* It becomes part of a sentence, which a NUL would end. */
+	for (size_t i = 0; i < size; i++)
+		t->bytes[t->size++] = bytes[i] != '\0' ? bytes[i] : ' ';
 }
 
 static int

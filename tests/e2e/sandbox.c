@@ -42,8 +42,9 @@ run_url(const char *id, const char *what)
 void
 run_end(const char *id)
 {
+	if (*id == '\0')
+		return;
 	REPLY_AUTO r = http_do("DELETE", run_url(id, ""), NULL, NULL);
-
 	if (r.status != 204)
 		fail_msg("destroy %s: %ld %s", id, r.status, r.body.data);
 }

@@ -14,7 +14,7 @@ void run_from(json_t *body, char ret_id[ULID_SIZE]);
 /* A run of that image with everything else default. */
 void run_new(const char *image, char ret_id[ULID_SIZE]);
 
-/* DELETE must be 204. */
+/* DELETE must be 204. Nothing where id is "": a setup that failed. */
 void run_end(const char *id);
 
 /* "/v1/runs/ID/what" in a static buffer; what "" is the run itself. */

@@ -194,6 +194,8 @@ await_ready(void)
 	while (!stack_ready()) {
 		int ended = waitpid(stack.serve, NULL, WNOHANG) != 0;
 
+		if (ended)
+			stack.serve = 0;
 		if (ended || clock_mono_ms() > deadline)
 			fail_msg("serve %s: %s",
 			    ended ? "ended" : "is not ready", said());
@@ -260,6 +262,10 @@ stack_stop(void **state)
 	BUF_AUTO faults = BUF_INIT(1 << 20);
 
 	(void)state;
+	if (stack.serve == 0) { /* it never came up, and that was told */
+		left_clean();
+		return 0;
+	}
 	left_before_stop(&faults);
 	if (!end_serve(SIGTERM)) {
 		char *text = said();
