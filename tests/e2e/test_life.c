@@ -181,6 +181,9 @@ a_failed_init_destroys_the_run_and_tells(void **state)
 		"exit code 4. The end of its output: a\nthe end"},
 	    {"{\"cmd\":\"sleep 60\",\"timeoutSec\":1}", "in time"},
 	    {"{\"cmd\":\"kill -9 $$\"}", "exit code 137"},
+	    {"{\"cmd\":\"seq 300000; echo the end; exit 1\"}", "the end"},
+	    {"{\"cmd\":\"head -c 9999 /dev/zero; echo the end; exit 1\"}",
+		"the end"},
 	};
 
 	(void)state;
