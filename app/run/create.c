@@ -189,7 +189,7 @@ build(struct making *m, const struct run_request *rq, struct run *run,
 		return -1;
 	if (making_gone(m))
 		return err_set(e, ERR_GONE_AWAY, "the client left");
-	return run_started(ctx->redis, run->id, rq->idem, e);
+	return 0;
 }
 
 int
@@ -224,6 +224,14 @@ run_make(const struct run_ctx *ctx, const struct run_request *rq,
 	m.id = run.id;
 	if (build(&m, rq, &run, a, e) != 0)
 		goto undo_record;
+	if (run_started(ctx->redis, run.id, rq->idem, e) != 0) {
+		/* Perhaps it has, and its key answers with it now: who asks
+		 * again must not be given a run that is being undone. If it has
+		 * not, its mark lapses. */
+		if (e->kind == ERR_STORE_AWAY && rq->idem != NULL)
+			return -1;
+		goto undo_record;
+	}
 	*ret_run = run;
 	return 0;
 
