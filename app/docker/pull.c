@@ -159,6 +159,10 @@ pull_blame(const char *message)
 	    {"401 Unauthorized", ERR_IMAGE_ABSENT},
 	};
 
+	/* "open /var/lib/docker/...: permission denied": a file of the host's,
+	 * whose name is nobody's business. */
+	if (strstr(message, " /") != NULL)
+		return ERR_ENGINE;
 	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++)
 		if (strstr(message, table[i].words) != NULL)
 			return table[i].kind;

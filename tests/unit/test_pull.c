@@ -165,6 +165,7 @@ docker_s_words_tell_whose_fault_it_is(void **state)
 	     "1): write /x: no space left on device",
 		ERR_ENGINE},
 	    {"write /var/x/GetImageBlob1: no space left on device", ERR_ENGINE},
+	    {"open /var/x/GetImageBlob1: permission denied", ERR_ENGINE},
 	};
 
 	(void)state;
