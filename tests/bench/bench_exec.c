@@ -1,0 +1,277 @@
+/*
+ * What a command costs through the whole stack, beside what it costs without:
+ * the same shell in the same container, each contender in turn. And the same
+ * of a run: created, first command, beside a container of the same shape.
+ */
+#include "../e2e/harness.h"
+#include "measure.h"
+#include "raw.h"
+
+#include "guest/guest.h"
+
+#include <fcntl.h>
+#include <spawn.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define ROUNDS 100
+#define CREATE_ROUNDS 20
+#define ECHO "{\"cmd\":\"echo hi\"}"
+#define ECHO_ARGV "[\"/bin/sh\",\"-c\",\"echo hi\"]"
+
+extern char **environ;
+
+static struct raw kept;
+static struct engine *engine;
+static char run[ULID_SIZE], container[RAW_ID_SIZE];
+static char shape[32768]; /* of a run's container, for /containers/create */
+
+static double
+since(int64_t start_us)
+{
+	return (double)(clock_mono_us() - start_us) / 1000;
+}
+
+/* -- a command --------------------------------------------------------------
+ */
+
+static void
+exec_ours(const char *id)
+{
+	struct stream *s = stream_open(run_url(id, "exec"), ECHO, NULL);
+
+	assert_int_equal(stream_status(s), 200);
+	const struct event *ev = stream_await(s, "stdout", 60000);
+	assert_non_null(ev);
+	assert_string_equal(ev->data, "hi\n");
+	ev = stream_await(s, "exit", 60000);
+	assert_non_null(ev);
+	assert_string_equal(ev->data, "{\"exitCode\":0,\"timedOut\":false}");
+	stream_close(s);
+}
+
+static double
+ours(void *arg)
+{
+	int64_t start = clock_mono_us();
+
+	(void)arg;
+	exec_ours(run);
+	return since(start);
+}
+
+static void
+exec_raw(const char *in)
+{
+	BUF_AUTO out = BUF_INIT(4096);
+
+	assert_int_equal(raw_exec(&kept, in, ECHO_ARGV, &out), 0);
+	assert_string_equal(out.data, "hi\n");
+}
+
+static double
+raw_api(void *arg)
+{
+	int64_t start = clock_mono_us();
+
+	(void)arg;
+	exec_raw(container);
+	return since(start);
+}
+
+/* What of ours is neither nginx nor the worker. */
+static double
+guest_only(void *arg)
+{
+	static const char *const none[] = {NULL};
+	const struct wire_exec x = {
+	    .script = "echo hi", .env = none, .cwd = "/work", .user = ""};
+	struct guest_event ev = {.type = GUEST_NOTHING};
+	struct err e = ERR_INIT;
+	int64_t start = clock_mono_us();
+
+	(void)arg;
+	struct guest *g =
+	    guest_exec(engine, container, &x, NULL, 0, NULL, NULL, &e);
+	if (g == NULL)
+		fail_msg("%s", e.text);
+	while (ev.type != GUEST_EXIT)
+		check_ok(guest_next(g, -1, 60000, &ev, &e), &e);
+	double ms = since(start);
+	assert_int_equal(ev.exit.code, 0);
+	guest_free(g);
+	return ms;
+}
+
+static double
+docker_cli(void *arg)
+{
+	char host[128], shell[] = "/bin/sh", dash_c[] = "-c", cmd[] = "echo hi";
+	char name[] = "docker", dash_h[] = "-H", verb[] = "exec";
+	char *argv[] = {
+	    name, dash_h, host, verb, container, shell, dash_c, cmd, NULL};
+	char said[16] = "";
+	posix_spawn_file_actions_t files;
+	int64_t start = clock_mono_us();
+	int status = 0, out[2];
+	pid_t pid;
+
+	(void)arg;
+	(void)snprintf(host, sizeof(host), "unix://%s", stack.docker);
+	assert_int_equal(pipe2(out, O_CLOEXEC), 0);
+	posix_spawn_file_actions_init(&files);
+	posix_spawn_file_actions_adddup2(&files, out[1], STDOUT_FILENO);
+	assert_int_equal(
+	    posix_spawnp(&pid, name, &files, NULL, argv, environ), 0);
+	posix_spawn_file_actions_destroy(&files);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	double ms = since(start);
+	assert_int_equal(status, 0);
+	assert_int_equal(read(out[0], said, sizeof(said) - 1), 3);
+	assert_string_equal(said, "hi\n");
+	(void)close(out[0]);
+	(void)close(out[1]);
+	return ms;
+}
+
+static void
+exec_row(
+    const char *measure, double share, const struct contender *c, double times)
+{
+	double mine = samples_at(&c[0].ms, share);
+	double raw = samples_at(&c[1].ms, share);
+	struct row row = {"", "", "", "", NO_GOAL};
+
+	(void)snprintf(row.ours, sizeof(row.ours), "%.1f ms", mine);
+	(void)snprintf(row.beside, sizeof(row.beside),
+	    "raw %.1f, docker exec %.1f, guest alone %.1f ms", raw,
+	    samples_at(&c[2].ms, share), samples_at(&c[3].ms, share));
+	row_judge(&row, mine, raw, times, "raw");
+	row_add(measure, &row);
+}
+
+static void
+a_command_costs_little_more_than_the_engine_takes(void **state)
+{
+	struct contender c[] = {
+	    {.once = ours},
+	    {.once = raw_api},
+	    {.once = docker_cli},
+	    {.once = guest_only},
+	};
+
+	(void)state;
+	measure_in_turn(c, 4, ROUNDS);
+	exec_row("exec of `echo hi`, p50", 0.5, c, 1.15);
+	exec_row("exec of `echo hi`, p99", 0.99, c, 0);
+	contenders_release(c, 4);
+}
+
+/* -- a run and its first command --------------------------------------------
+ */
+
+static double
+create_ours(void *arg)
+{
+	char id[ULID_SIZE];
+	int64_t start = clock_mono_us();
+
+	(void)arg;
+	run_new(IMAGE_PLAIN, id);
+	exec_ours(id);
+	double ms = since(start);
+	run_end(id);
+	return ms;
+}
+
+static double
+create_raw(void *arg)
+{
+	char id[RAW_ID_SIZE], path[160];
+	int64_t start = clock_mono_us();
+
+	(void)arg;
+	raw_member(&kept, "POST", "/containers/create", shape, 201, "Id", id);
+	(void)snprintf(path, sizeof(path), "/containers/%s/start", id);
+	assert_int_equal(raw_call(&kept, "POST", path, NULL, NULL), 204);
+	exec_raw(id);
+	double ms = since(start);
+	(void)snprintf(path, sizeof(path), "/containers/%s?force=1&v=1", id);
+	assert_int_equal(raw_call(&kept, "DELETE", path, NULL, NULL), 204);
+	return ms;
+}
+
+static void
+a_run_costs_little_more_than_a_container(void **state)
+{
+	struct contender c[] = {{.once = create_ours}, {.once = create_raw}};
+	struct row row = {"", "", "", "", NO_GOAL};
+
+	(void)state;
+	measure_in_turn(c, 2, CREATE_ROUNDS);
+	double mine = samples_at(&c[0].ms, 0.5);
+	double raw = samples_at(&c[1].ms, 0.5);
+	(void)snprintf(row.ours, sizeof(row.ours), "%.0f ms", mine);
+	(void)snprintf(row.beside, sizeof(row.beside),
+	    "raw create + start + exec %.0f ms", raw);
+	row_judge(&row, mine, raw, 1.1, "raw");
+	row_add("create + first exec, p50", &row);
+	contenders_release(c, 2);
+}
+
+/* -- the stack --------------------------------------------------------------
+ */
+
+/* What was asked for a run's container, to be asked for once more. Of the
+ * labels only the one by which the harness finds what is left. */
+static void
+copy_shape(void)
+{
+	json_auto_t *found = docker_container(run);
+	json_t *body = json_deep_copy(json_at(found, "Config"));
+
+	(void)snprintf(container, sizeof(container), "%s",
+	    json_string_value(json_at(found, "Id")));
+	json_object_del(body, "Hostname");
+	json_object_set(
+	    body, "HostConfig", json_object_get(found, "HostConfig"));
+	json_object_set_new(body, "Labels",
+	    json_pack("{s:s}", "teploy.sandbox.instance", stack.instance));
+	size_t size = json_dumpb(body, shape, sizeof(shape) - 1, JSON_COMPACT);
+	assert_true(size > 0 && size < sizeof(shape));
+	json_decref(body);
+}
+
+static int
+setup(void **state)
+{
+	(void)state;
+	stack_start(NULL);
+	image_need(IMAGE_PLAIN);
+	kept = raw_open();
+	engine = engine_new(stack.docker);
+	run_new(IMAGE_PLAIN, run);
+	copy_shape();
+	return 0;
+}
+
+static int
+teardown(void **state)
+{
+	run_end(run);
+	engine_free(engine);
+	raw_close(&kept);
+	return stack_stop(state);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest benches[] = {
+	    cmocka_unit_test(a_command_costs_little_more_than_the_engine_takes),
+	    cmocka_unit_test(a_run_costs_little_more_than_a_container),
+	};
+
+	return cmocka_run_group_tests(benches, setup, teardown);
+}

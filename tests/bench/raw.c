@@ -1,0 +1,184 @@
+/* The Engine API by hand. */
+#include "raw.h"
+#include "../e2e/harness.h"
+
+#include "lib/fd.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define CALL_MS 60000
+#define BYTES_MAX ((size_t)1 << 20)
+
+struct raw
+raw_open(void)
+{
+	struct raw r = {-1, BUF_INIT(BYTES_MAX)};
+	struct err e = ERR_INIT;
+	struct timeval most = {.tv_sec = CALL_MS / 1000};
+
+	r.fd = fd_connect_unix(stack.docker, CALL_MS, &e);
+	if (r.fd < 0)
+		fail_msg("%s", e.text);
+	(void)setsockopt(r.fd, SOL_SOCKET, SO_RCVTIMEO, &most, sizeof(most));
+	return r;
+}
+
+void
+raw_close(struct raw *r)
+{
+	fd_close(&r->fd);
+	buf_release(&r->in);
+}
+
+/* Some more bytes; false at the end. */
+static bool
+more(struct raw *r)
+{
+	char *to = buf_grow(&r->in, 65536);
+
+	if (to == NULL)
+		fail_msg("the engine's answer is too large");
+	ssize_t n = read(r->fd, to, 65536);
+	if (n < 0)
+		fail_msg("the engine does not answer");
+	r->in.size += (size_t)n;
+	r->in.data[r->in.size] = '\0';
+	return n > 0;
+}
+
+/* Send a request and read the head of its answer, which is dropped. */
+static int
+ask(struct raw *r, const char *method, const char *path, const char *fields,
+    const char *body, size_t *ret_length)
+{
+	BUF_AUTO request = BUF_INIT(BYTES_MAX);
+	struct err e = ERR_INIT;
+	const char *end, *length;
+
+	buf_addf(&request,
+	    "%s %s HTTP/1.1\r\nHost: engine\r\n%s"
+	    "Content-Type: application/json\r\nContent-Length: %zu\r\n\r\n%s",
+	    method, path, fields, strlen(body), body);
+	check_ok(fd_write_all(r->fd, request.data, request.size,
+		     clock_mono_ms() + CALL_MS, &e),
+	    &e);
+	while ((end = strstr(r->in.data, "\r\n\r\n")) == NULL)
+		if (!more(r))
+			fail_msg("%s %s: no answer", method, path);
+	length = strcasestr(r->in.data, "\r\nContent-Length:");
+	*ret_length =
+	    length != NULL && length < end ? strtoul(length + 17, NULL, 10) : 0;
+	long status = strtol(r->in.data + strlen("HTTP/1.1 "), NULL, 10);
+	/* Answers this small have a length, unless there is no body. */
+	if (length == NULL && status != 204 && status != 304 && status != 101)
+		fail_msg("%s %s: %.200s", method, path, r->in.data);
+	buf_drop(&r->in, (size_t)(end + 4 - r->in.data));
+	return (int)status;
+}
+
+int
+raw_call(struct raw *r, const char *method, const char *path, const char *body,
+    struct buf *ret_body)
+{
+	size_t length;
+	int status =
+	    ask(r, method, path, "", body != NULL ? body : "", &length);
+
+	while (r->in.size < length)
+		if (!more(r))
+			fail_msg("%s %s: the answer broke off", method, path);
+	if (ret_body != NULL)
+		buf_add(ret_body, r->in.data, length);
+	buf_drop(&r->in, length);
+	return status;
+}
+
+void
+raw_member(struct raw *r, const char *method, const char *path,
+    const char *body, int status, const char *member,
+    char ret_value[RAW_ID_SIZE])
+{
+	BUF_AUTO answer = BUF_INIT(BYTES_MAX);
+
+	if (raw_call(r, method, path, body, &answer) != status)
+		fail_msg("%s %s: %s", method, path, answer.data);
+	json_auto_t *json = json_loadb(answer.data, answer.size, 0, NULL);
+	(void)snprintf(ret_value, RAW_ID_SIZE, "%s",
+	    json_string_value(json_at(json, member)));
+}
+
+struct raw
+raw_exec_open(struct raw *kept, const char *container, const char *argv,
+    char ret_exec[RAW_ID_SIZE])
+{
+	char path[256], body[512];
+	size_t length;
+	struct raw stream = raw_open();
+
+	(void)snprintf(path, sizeof(path), "/containers/%s/exec", container);
+	(void)snprintf(body, sizeof(body),
+	    "{\"AttachStdout\":true,\"AttachStderr\":true,\"Cmd\":%s}", argv);
+	raw_member(kept, "POST", path, body, 201, "Id", ret_exec);
+	(void)snprintf(path, sizeof(path), "/exec/%s/start", ret_exec);
+	int status = ask(&stream, "POST", path,
+	    "Connection: Upgrade\r\nUpgrade: tcp\r\n", "{\"Detach\":false}",
+	    &length);
+	if (status != 101)
+		fail_msg("POST %s: %d", path, status);
+	return stream;
+}
+
+/* Frames of {stream, 0, 0, 0, size as big-endian 32 bits}, then the bytes. */
+bool
+raw_output(struct raw *stream, struct buf *to)
+{
+	while (stream->in.size < 8)
+		if (!more(stream))
+			return false;
+	const unsigned char *head = (const unsigned char *)stream->in.data;
+	size_t size = (size_t)head[4] << 24 | (size_t)head[5] << 16 |
+		      (size_t)head[6] << 8 | (size_t)head[7];
+	while (stream->in.size < 8 + size)
+		if (!more(stream))
+			fail_msg("the output broke off");
+	buf_add(to, stream->in.data + 8, size);
+	buf_drop(&stream->in, 8 + size);
+	return true;
+}
+
+int
+raw_exit_code(struct raw *kept, const char *exec)
+{
+	char path[160];
+
+	(void)snprintf(path, sizeof(path), "/exec/%s/json", exec);
+	/* The stream may end a moment before the engine knows of the end. */
+	for (;;) {
+		BUF_AUTO answer = BUF_INIT(BYTES_MAX);
+
+		assert_int_equal(
+		    raw_call(kept, "GET", path, NULL, &answer), 200);
+		json_auto_t *json =
+		    json_loadb(answer.data, answer.size, 0, NULL);
+		if (json_is_false(json_at(json, "Running")))
+			return (int)json_integer_value(
+			    json_at(json, "ExitCode"));
+	}
+}
+
+int
+raw_exec(
+    struct raw *kept, const char *container, const char *argv, struct buf *out)
+{
+	char exec[RAW_ID_SIZE];
+	struct raw stream = raw_exec_open(kept, container, argv, exec);
+
+	while (raw_output(&stream, out))
+		;
+	raw_close(&stream);
+	return raw_exit_code(kept, exec);
+}
