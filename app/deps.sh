@@ -39,6 +39,7 @@ command cppcheck cppcheck
 command shellcheck shellcheck
 command git git
 command mmdebstrap mmdebstrap
+command systemd-analyze systemd
 file /bin/busybox busybox-static
 '
 MARK='written by teploy-sandbox deps.sh'
