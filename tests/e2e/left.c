@@ -219,6 +219,8 @@ remove_containers(void)
 		(void)snprintf(
 		    path, sizeof(path), "/containers/%s?force=1&v=1", id);
 		REPLY_AUTO r = docker_do("DELETE", path, NULL);
+		if (r.status != 204 && r.status != 404)
+			fprintf(stderr, "cannot remove %s\n", id);
 	}
 }
 

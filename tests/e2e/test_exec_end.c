@@ -322,6 +322,7 @@ a_run_without_free_pids_answers_and_can_be_destroyed(void **state)
 	EXECUTED_AUTO bomb = exec_sh(few,
 	    "i=0; while [ $i -lt 40 ]; do sleep 600 >/dev/null 2>&1 & "
 	    "i=$((i+1)); done");
+	assert_int_equal(bomb.status, 200);
 	EXECUTED_AUTO x = exec_sh(few, "echo hi");
 	if (x.status == 200) {
 		assert_int_not_equal(exit_code(&x), 0);

@@ -121,6 +121,7 @@ values_are_seen_by_the_command_alone(void **state)
 	    "tr '\\0' ' ' </proc/1/environ");
 	assert_null(strstr(inside.out.data, "s3cr3t-4711"));
 	EXECUTED_AUTO go = exec_sh(other, "touch seen");
+	assert_int_equal(exit_code(&go), 0);
 	EXECUTED_AUTO rest = exec_finish(s);
 	assert_int_equal(exit_code(&rest), 0);
 	stream_close(s);
@@ -156,6 +157,7 @@ a_directory_that_is_not_there_is_refused_before_the_stream(void **state)
 
 	(void)state;
 	EXECUTED_AUTO made = exec_sh(id, "touch a-file");
+	assert_int_equal(exit_code(&made), 0);
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		REPLY_AUTO r = http_json("POST", run_url(id, "exec"),
 		    json_pack("{s:s,s:s}", "cmd", "pwd", "cwd", bad[i]));
@@ -273,6 +275,7 @@ a_run_whose_tmp_is_gone_still_executes(void **state)
 {
 	(void)state;
 	EXECUTED_AUTO gone = exec_sh(id, "rm -rf /tmp");
+	assert_int_equal(exit_code(&gone), 0);
 	EXECUTED_AUTO x = exec_sh(id, "echo hi");
 	assert_string_equal(x.out.data, "hi\n");
 }

@@ -55,6 +55,7 @@ a_stream_says_what_it_is_and_begins_at_once(void **state)
 	assert_non_null(ev);
 	assert_string_equal(ev->name, ":");
 	EXECUTED_AUTO go = exec_sh(id, "touch begun");
+	assert_int_equal(exit_code(&go), 0);
 	EXECUTED_AUTO x = exec_finish(s);
 	assert_string_equal(x.frames.data, "exit ");
 	assert_int_equal(exit_code(&x), 0);
@@ -100,6 +101,7 @@ a_line_that_has_not_ended_arrives_too(void **state)
 	assert_non_null(ev);
 	assert_string_equal(ev->data, "50%\r");
 	EXECUTED_AUTO go = exec_sh(id, "touch seen");
+	assert_int_equal(exit_code(&go), 0);
 	EXECUTED_AUTO x = exec_finish(s);
 	assert_int_equal(exit_code(&x), 0);
 	stream_close(s);
