@@ -18,7 +18,8 @@
 
 /* One exec on its way to its client. */
 struct relay {
-	struct exchange *x;
+	struct call *call;
+	struct exchange *x; /* the call's */
 	struct guest *guest;
 	struct exec_stream stream;
 	struct inflight_slot *slot;
@@ -66,7 +67,7 @@ add_event(struct relay *r, const struct guest_event *ev)
 		exec_stream_exit(&r->stream, &ev->exit, NULL, &r->out);
 		return 1;
 	case GUEST_LOST:
-		add_lost(r, "the run was destroyed or its container ended");
+		add_lost(r, run_lost(&r->call->ctx, inflight_op(r->slot)->run));
 		return 1;
 	case GUEST_NOTHING:
 		break;
@@ -133,7 +134,8 @@ static int
 stream_exec(struct call *c, const struct exec_request *rq, struct guest *guest,
     struct err *e)
 {
-	struct relay r = {.x = c->x, .guest = guest, .slot = c->slot};
+	struct relay r = {
+	    .call = c, .x = c->x, .guest = guest, .slot = c->slot};
 	struct err gone = ERR_INIT;
 	const struct buf out = BUF_INIT(FRAMES_MAX);
 	bool lines = strstr(c->x->accept, "application/x-ndjson") != NULL;

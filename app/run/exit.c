@@ -73,3 +73,27 @@ run_exit_explain(const struct run_ctx *ctx, struct run *run, struct err *e)
 		return run_not_running(run, e);
 	return -1;
 }
+
+const char *
+run_lost(const struct run_ctx *ctx, const char *id)
+{
+	struct arena a = ARENA_INIT;
+	struct err e = ERR_INIT;
+	struct run run;
+	bool present = true;
+	const char *why = "the command was killed from outside, with all that "
+			  "ran in the run";
+
+	if (run_get(ctx->redis, id, true, &a, &run, &e) != 0)
+		why = e.kind == ERR_RUN_ABSENT
+			  ? "the run was destroyed"
+			  : "the connection to the run was lost";
+	else if (str_eq(run.state, "destroying"))
+		why = "the run was destroyed";
+	else if (run_exit_observe(ctx, &run, &present, &e) == 0 &&
+		 (!present || str_eq(run.state, "exited")))
+		why = run.oom_killed ? "the run ended: out of memory"
+				     : "the run ended";
+	arena_release(&a);
+	return why;
+}

@@ -22,4 +22,8 @@ int run_not_running(const struct run *run, struct err *e);
  * ended, record it and say why it did. Returns -1. */
 int run_exit_explain(const struct run_ctx *ctx, struct run *run, struct err *e);
 
+/* Why what ran in a run vanished from under its caller, as a sentence that
+ * lives as long as the program. */
+const char *run_lost(const struct run_ctx *ctx, const char *id);
+
 #endif
