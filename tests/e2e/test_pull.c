@@ -1,5 +1,6 @@
 /* Pulling from a real registry (Debian's docker-registry, on loopback) while
  * the client watches. */
+#include "../port.h"
 #include "harness.h"
 
 #include <arpa/inet.h>
@@ -33,20 +34,6 @@ run_program(const char *const *argv)
 	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-static int
-free_port(void)
-{
-	struct sockaddr_in a = {
-	    .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-	socklen_t size = sizeof(a);
-	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-
-	assert_int_equal(bind(fd, (struct sockaddr *)&a, size), 0);
-	assert_int_equal(getsockname(fd, (struct sockaddr *)&a, &size), 0);
-	(void)close(fd);
-	return ntohs(a.sin_port);
-}
-
 static bool
 registry_answers(void)
 {
@@ -68,7 +55,7 @@ start_registry(void)
 	(void)snprintf(
 	    registry.dir, sizeof(registry.dir), "/tmp/sbx-registry-XXXXXX");
 	assert_non_null(mkdtemp(registry.dir));
-	registry.port = free_port();
+	registry.port = port_free();
 	(void)snprintf(path, sizeof(path), "%s/config.yml", registry.dir);
 	FILE *f = fopen(path, "we");
 	assert_non_null(f);

@@ -1,5 +1,6 @@
 /* nginx between a raw client and the responders. */
 #include "front.h"
+#include "../port.h"
 #include "../wait.h"
 #include "lib/fd.h"
 #include "lib/mem.h"
@@ -27,19 +28,6 @@ struct front front;
 static const char *const pools[2] = {"control", "stream"};
 
 /* -- starting and ending --------------------------------------------------- */
-
-static int
-free_port(void)
-{
-	struct sockaddr_in addr = {
-	    .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-	socklen_t size = sizeof(addr);
-	FD_AUTO fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-
-	assert_int_equal(bind(fd, (struct sockaddr *)&addr, size), 0);
-	assert_int_equal(getsockname(fd, (struct sockaddr *)&addr, &size), 0);
-	return ntohs(addr.sin_port);
-}
 
 static void
 write_text(const char *name, const char *text)
@@ -193,7 +181,7 @@ front_open(const char *const *edits)
 	assert_non_null(mkdtemp(front.dir));
 	assert_int_equal(chmod(front.dir, 0711), 0);
 	(void)snprintf(front.log, sizeof(front.log), "%s/log", front.dir);
-	front.port = free_port();
+	front.port = port_free();
 	set_environment();
 	write_text("log", "");
 	write_text("token", "\n  " FRONT_TOKEN " \r\nsecond-token\n");

@@ -1,4 +1,5 @@
 /* store/redis: a connection that is lost, stalls, or is refused. */
+#include "../port.h"
 #include "../wait.h"
 #include "lib/mem.h"
 #include "lib/str.h"
@@ -66,20 +67,6 @@ clients(void)
 }
 
 /* A port that nobody listens on. */
-static int
-free_port(void)
-{
-	struct sockaddr_in addr = {.sin_family = AF_INET};
-	socklen_t size = sizeof(addr);
-	int fd = socket(AF_INET, SOCK_STREAM, 0);
-
-	addr.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-	assert_int_equal(bind(fd, (struct sockaddr *)&addr, size), 0);
-	assert_int_equal(getsockname(fd, (struct sockaddr *)&addr, &size), 0);
-	(void)close(fd);
-	return ntohs(addr.sin_port);
-}
-
 static void
 a_command_is_binary_safe(void **state)
 {
@@ -269,7 +256,7 @@ static void
 a_password_and_a_database_are_given_on_every_connect(void **state)
 {
 	struct redis_fixture f = {
-	    .password = "p@ss/w%rd", .tcp_port = free_port()};
+	    .password = "p@ss/w%rd", .tcp_port = port_free()};
 	char url[128];
 	struct err e = ERR_INIT;
 	const char *set[] = {"SET", "in-db", "3"};
@@ -296,7 +283,7 @@ a_password_and_a_database_are_given_on_every_connect(void **state)
 static void
 a_wrong_password_is_refused_and_not_told(void **state)
 {
-	struct redis_fixture f = {.password = "right", .tcp_port = free_port()};
+	struct redis_fixture f = {.password = "right", .tcp_port = port_free()};
 	struct err e = ERR_INIT;
 	char url[128];
 
