@@ -89,8 +89,11 @@ check_run_dirs(struct buf *faults)
 static void
 check_redis(struct buf *faults)
 {
+	if (!redis_answers()) {
+		buf_addf(faults, "Redis does not answer\n");
+		return;
+	}
 	redisReply *keys = redis_do("KEYS *");
-
 	for (size_t i = 0; i < keys->elements; i++) {
 		redisReply *ttl = redis_do("PTTL %s", keys->element[i]->str);
 
@@ -257,4 +260,5 @@ left_clean(void)
 	run_tool(copy);
 	if (getenv("SBX_TEST_KEEP") == NULL)
 		run_tool(erase);
+	stack.base[0] = '\0'; /* there is no stack any more */
 }

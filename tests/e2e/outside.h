@@ -34,6 +34,8 @@ void image_need(const char *name);
  * answers. freeReplyObject. */
 redisReply *redis_do(const char *format, ...);
 
+bool redis_answers(void);
+
 /* Redis has the text in a key, or in a value of a key, of any type. */
 bool redis_has(const char *text);
 

@@ -1,6 +1,7 @@
 /* Starting the real stack, and finding its processes. */
 #include "stack.h"
 #include "../check.h"
+#include "../port.h"
 #include "../wait.h"
 #include "client.h"
 #include "left.h"
@@ -47,19 +48,6 @@ set(const char *name, const char *value)
 	setting_count += i == setting_count;
 }
 
-static int
-free_port(void)
-{
-	struct sockaddr_in addr = {
-	    .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-	socklen_t size = sizeof(addr);
-	FD_AUTO fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-
-	assert_int_equal(bind(fd, (struct sockaddr *)&addr, size), 0);
-	assert_int_equal(getsockname(fd, (struct sockaddr *)&addr, &size), 0);
-	return ntohs(addr.sin_port);
-}
-
 /* Redis and nginx change users and must be able to pass through. */
 static void
 make_dir(char *template)
@@ -81,7 +69,7 @@ configure(const char *const *env)
 	make_dir(stack.run_dir);
 	(void)snprintf(
 	    stack.state_dir, sizeof(stack.state_dir), "%s/state", stack.base);
-	stack.port = free_port();
+	stack.port = port_free();
 	(void)snprintf(
 	    stack.url, sizeof(stack.url), "http://127.0.0.1:%d", stack.port);
 	(void)snprintf(stack.docker, sizeof(stack.docker), "%s",
@@ -218,10 +206,20 @@ first_line(const char *name, const char *dir, char *to, size_t room)
 	free(text);
 }
 
+/* However the program ends, short of SIGKILL: a teardown that failed has not
+ * come to stack_stop's end. */
+static void
+clean_at_exit(void)
+{
+	if (stack.base[0] != '\0')
+		left_clean();
+}
+
 void
 stack_start(const char *const *env)
 {
 	configure(env);
+	assert_int_equal(atexit(clean_at_exit), 0);
 	/* What loses its parent becomes our child: nothing can hide. */
 	assert_int_equal(prctl(PR_SET_CHILD_SUBREAPER, 1), 0);
 	spawn_serve();
