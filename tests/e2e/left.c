@@ -139,8 +139,8 @@ namesakes(struct buf *names)
 		const struct proc *p = &all[i];
 
 		if (p->pid == getpid() || p->state == 'Z' ||
-		    (!proc_has(p->pid, "cmdline", stack.run_dir) &&
-			!proc_has(p->pid, "environ", stack.run_dir)))
+		    (!proc_has(p->pid, "cmdline", stack.base) &&
+			!proc_has(p->pid, "environ", stack.base)))
 			continue;
 		found++;
 		buf_addf(names, "%s (pid %d) ", p->name, (int)p->pid);
@@ -181,9 +181,8 @@ check_mounts(struct buf *faults)
 	struct err e = ERR_INIT;
 	char *mounts = fd_read_file("/proc/self/mountinfo", 1 << 20, NULL, &e);
 
-	if (mounts == NULL || strstr(mounts, stack.run_dir) != NULL ||
-	    strstr(mounts, stack.base) != NULL)
-		buf_addf(faults, "a mount is left in the directories\n");
+	if (mounts == NULL || strstr(mounts, stack.base) != NULL)
+		buf_addf(faults, "a mount is left in %s\n", stack.base);
 	free(mounts);
 }
 
@@ -248,7 +247,7 @@ left_clean(void)
 	char from[128], out[128], to[512];
 	char *make[] = {"mkdir", "-p", to, NULL};
 	char *copy[] = {"cp", "-r", from, out, to, NULL};
-	char *erase[] = {"rm", "-rf", stack.base, stack.run_dir, NULL};
+	char *erase[] = {"rm", "-rf", stack.base, NULL};
 
 	remove_containers();
 	kill_descendants();

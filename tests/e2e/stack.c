@@ -48,12 +48,19 @@ set(const char *name, const char *value)
 	setting_count += i == setting_count;
 }
 
-/* Redis and nginx change users and must be able to pass through. */
+/* Everything of a stack is in one directory, on a tmpfs as SBX_RUN_DIR must be.
+ * Redis and nginx change users and must be able to pass through. */
 static void
-make_dir(char *template)
+make_dirs(void)
 {
-	if (mkdtemp(template) == NULL || chmod(template, 0711) != 0)
-		fail_msg("cannot make %s", template);
+	(void)snprintf(
+	    stack.base, sizeof(stack.base), "/dev/shm/sbx-e2e-XXXXXX");
+	if (mkdtemp(stack.base) == NULL || chmod(stack.base, 0711) != 0)
+		fail_msg("cannot make %s", stack.base);
+	(void)snprintf(
+	    stack.run_dir, sizeof(stack.run_dir), "%s/run", stack.base);
+	(void)snprintf(
+	    stack.state_dir, sizeof(stack.state_dir), "%s/state", stack.base);
 }
 
 static void
@@ -62,13 +69,7 @@ configure(const char *const *env)
 	const char *docker = getenv("SBX_TEST_DOCKER_SOCKET");
 	char text[128];
 
-	(void)snprintf(stack.base, sizeof(stack.base), "/tmp/sbx-e2e-XXXXXX");
-	(void)snprintf(
-	    stack.run_dir, sizeof(stack.run_dir), "/dev/shm/sbx-e2e-XXXXXX");
-	make_dir(stack.base);
-	make_dir(stack.run_dir);
-	(void)snprintf(
-	    stack.state_dir, sizeof(stack.state_dir), "%s/state", stack.base);
+	make_dirs();
 	stack.port = port_free();
 	(void)snprintf(
 	    stack.url, sizeof(stack.url), "http://127.0.0.1:%d", stack.port);

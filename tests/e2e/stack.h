@@ -19,10 +19,10 @@
 #include <sys/types.h>
 
 struct stack {
-	char base[64];	  /* everything but run_dir lies in it */
-	char run_dir[64]; /* SBX_RUN_DIR, on a tmpfs */
-	char state_dir[80];
-	char url[64]; /* http://127.0.0.1:PORT */
+	char base[40];	    /* everything lies in it */
+	char run_dir[50];   /* SBX_RUN_DIR */
+	char state_dir[50]; /* SBX_STATE_DIR */
+	char url[64];	    /* http://127.0.0.1:PORT */
 	int port;
 	char token[200];
 	char docker[108];	  /* socket of the engine */
