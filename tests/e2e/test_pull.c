@@ -60,7 +60,7 @@ start_registry(void)
 	FILE *f = fopen(path, "we");
 	assert_non_null(f);
 	(void)fprintf(f,
-	    "version: 0.1\nlog: {level: fatal, accesslog: {disabled: true}}\n"
+	    "version: 0.1\nlog: {level: error, accesslog: {disabled: true}}\n"
 	    "storage: {filesystem: {rootdirectory: %s/data}}\n"
 	    "http: {addr: 127.0.0.1:%d}\n",
 	    registry.dir, registry.port);
