@@ -27,16 +27,20 @@ private_redis() {
 	[[ $SBX_REDIS_URL == "unix://$run/redis.sock" ]]
 }
 
-# One serve per RUN_DIR: a lock that goes with the process, however it ends.
+# One serve per RUN_DIR: a lock that goes with the process, however it ends. A
+# command that a killed one had just started may hold it a moment longer.
 take_lock() {
-	local holder=
+	local holder deadline=$((SECONDS + 10))
 	install -d -m 0711 "$run" || die "cannot make $run"
 	exec 9<>"$run/serve.lock" || die "cannot open $run/serve.lock"
-	if ! flock -n 9; then
-		read -r holder <"$run/serve.lock"
-		say "another teploy-sandbox serve (pid ${holder:-unknown}) runs on $run" >&2
-		die "stop it, or set SBX_RUN_DIR, SBX_STATE_DIR and SBX_ADDR to others"
-	fi
+	until flock -n 9; do
+		holder=$(<"$run/serve.lock")
+		if [[ -d /proc/${holder:-none} ]] || ((SECONDS >= deadline)); then
+			say "another teploy-sandbox serve (pid ${holder:-unknown}) runs on $run" >&2
+			die "stop it, or set SBX_RUN_DIR, SBX_STATE_DIR and SBX_ADDR to others"
+		fi
+		pause 0.05
+	done
 	echo $$ >"$run/serve.lock"
 }
 

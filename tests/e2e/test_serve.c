@@ -186,6 +186,8 @@ a_killed_one_takes_its_processes_along(void **state)
 		for (size_t i = 0; i < count[kind]; i++)
 			wait_until(!proc_alive(old[kind][i]), END_MS);
 	assert_true(said("ending the nginx that an earlier serve left"));
+	/* Until now it may have been one of the old ones that answered. */
+	wait_until(stack_ready(), END_MS);
 }
 
 int
