@@ -1,6 +1,7 @@
 /* Runs whose container has ended. */
 #include "run/exit.h"
 #include "docker/container.h"
+#include "docker/events.h"
 #include "lib/str.h"
 #include "run/place.h"
 
@@ -9,12 +10,19 @@
 #define CODE_KILLED (128 + SIGKILL)
 
 /* PID 1 is ours and ends by itself only when told to: another end is a kill
- * from outside, of the kernel's making (OOM), the engine's or a person's. */
+ * from outside, of the kernel's making (OOM), the engine's or a person's. An
+ * engine without live-restore ends what runs when it stops or, if it was
+ * killed, when it starts, with codes (0, 137, 255) that tell nothing. */
 static const char *
-reason(const struct container_info *info)
+reason(struct engine *en, const struct container_info *info)
 {
+	struct err ignored = ERR_INIT;
+	bool missed = false;
+
 	if (info->oom_killed)
 		return "out-of-memory";
+	if (events_missed_end(en, info->id, &missed, &ignored) == 0 && missed)
+		return "engine-restart";
 	return info->exit_code == CODE_KILLED ? "killed" : "stopped";
 }
 
@@ -36,7 +44,7 @@ run_exit_observe(const struct run_ctx *ctx, struct run *run, bool *ret_present,
 		run->exit_code = info.exit_code;
 		run->exited_ms = info.finished_ms;
 		run->oom_killed = info.oom_killed;
-		run->exit_reason = reason(&info);
+		run->exit_reason = reason(ctx->engine, &info);
 		rc = run_exited(ctx->redis, run, e);
 	}
 	container_info_release(&info);

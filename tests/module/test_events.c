@@ -1,0 +1,76 @@
+/* docker/events on a scripted engine. */
+#include "docker/events.h"
+#include "docker_fixture.h"
+
+#define DIE(id)                                           \
+	"{\"status\":\"die\",\"Type\":\"container\","     \
+	"\"Action\":\"die\",\"Actor\":{\"ID\":\"" id "\"" \
+	",\"Attributes\":{\"exitCode\":\"0\"}}}\n"
+#define START(id)                                                              \
+	"{\"Type\":\"container\",\"Action\":\"start\",\"Actor\":{\"ID\":\"" id \
+	"\"}}\n"
+
+static void
+missed(struct docker_fixture *d, const char *events, bool wanted)
+{
+	struct err e = ERR_INIT;
+	bool got = !wanted;
+
+	fake_on(d->fake, (struct fake_rule){.method = "GET",
+			     .path = "/events[?]since=1&until=*.*",
+			     .status = 200,
+			     .body = events});
+	check_ok(events_missed_end(d->engine, "c1", &got, &e), &e);
+	assert_int_equal(got, wanted);
+}
+
+static void
+an_engine_that_does_not_remember_an_end_was_started_after_it(void **state)
+{
+	missed(*state, "", true);
+	missed(*state, START("c2") DIE("c2"), true);
+	missed(*state, START("c1"), true);
+	missed(*state, START("c1") DIE("c1"), false);
+	missed(*state, DIE("c1") START("c2"), false);
+}
+
+static void
+a_full_memory_tells_nothing(void **state)
+{
+	BUF_AUTO events = BUF_INIT(1 << 20);
+
+	for (int i = 0; i < 255; i++)
+		buf_adds(&events, START("c2"));
+	missed(*state, events.data, true);
+	buf_adds(&events, START("c2"));
+	missed(*state, events.data, false);
+}
+
+static void
+what_is_no_memory_is_refused(void **state)
+{
+	struct docker_fixture *d = *state;
+	struct err e = ERR_INIT;
+	bool got;
+
+	check_fails(
+	    events_missed_end(d->engine, "c1", &got, &e), &e, ERR_ABSENT);
+	fake_on(d->fake, (struct fake_rule){.path = "/events*",
+			     .status = 200,
+			     .body = START("c1") "{\"Type\":"});
+	check_fails(
+	    events_missed_end(d->engine, "c1", &got, &e), &e, ERR_ENGINE);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    docker_test(
+		an_engine_that_does_not_remember_an_end_was_started_after_it),
+	    docker_test(a_full_memory_tells_nothing),
+	    docker_test(what_is_no_memory_is_refused),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
