@@ -3,7 +3,10 @@
 #
 #   engine.sh ensure [SOCKET]  the box's own engine, started if it must be
 #   engine.sh start DIR        a private engine wholly under DIR, for tests:
-#                              DIR/docker.sock, a bridge and a subnet of its own
+#                              DIR/docker.sock, a bridge and a subnet of its own;
+#                              SBX_ENGINE_CONFIG is its daemon.json ({})
+#   engine.sh resume DIR       start that one again after its dockerd ended: as a
+#                              restart, over all that it left
 #   engine.sh stop DIR         end that one; nothing of it stays running,
 #                              mounted or routed (its data stays in DIR)
 #
@@ -133,13 +136,10 @@ make_bridge() {
 	private_rules -I || echo "engine.sh: without iptables, no NAT for $dir" >&2
 }
 
-start_private() {
-	private_names "$1"
-	answers "$dir/docker.sock" && return
-	stop_private "$dir"
-	mkdir -p "$dir"
-	echo '{}' >"$dir/daemon.json"
-	make_bridge
+launch_private() {
+	drop_stale_pid "$dir/docker.pid" dockerd
+	drop_stale_pid "$dir/exec/containerd/containerd.pid" containerd
+	drop_stale_socket "$dir/exec/containerd/containerd.sock"
 	# A namespace, in case a containerd of the box is there to be shared.
 	setsid dockerd --config-file "$dir/daemon.json" -H "unix://$dir/docker.sock" \
 		--data-root "$dir/data" --exec-root "$dir/exec" -p "$dir/docker.pid" \
@@ -149,11 +149,27 @@ start_private() {
 	await "$dir/docker.sock" $! "$dir/dockerd.log"
 }
 
+start_private() {
+	private_names "$1"
+	answers "$dir/docker.sock" && return
+	stop_private "$dir"
+	mkdir -p "$dir"
+	echo "${SBX_ENGINE_CONFIG:-{\}}" >"$dir/daemon.json"
+	make_bridge
+	launch_private
+}
+
+resume_private() {
+	private_names "$1"
+	[[ -e $dir/daemon.json ]] || fail "there was no engine in $dir"
+	answers "$dir/docker.sock" || launch_private
+}
+
 # Pids of the containerd and shims of this engine.
 private_children() {
 	local file words
 	for file in /proc/[0-9]*/cmdline; do
-		words=$(tr '\0' ' ' <"$file" 2>/dev/null)
+		{ words=$(tr '\0' ' ' <"$file"); } 2>/dev/null
 		if [[ $words == containerd*" $dir/exec/"* || $words == *containerd-shim*" $tag "* ||
 			$words == *containerd-shim*" $dir/exec/"* ]]; then
 			basename "${file%/cmdline}"
@@ -208,6 +224,7 @@ stop_private() {
 case ${1-}/$# in
 ensure/[12]) ensure "${2-}" ;;
 start/2) start_private "$2" ;;
+resume/2) resume_private "$2" ;;
 stop/2) stop_private "$2" ;;
-*) fail "use: ensure [SOCKET] | start DIR | stop DIR" ;;
+*) fail "use: ensure [SOCKET] | start DIR | resume DIR | stop DIR" ;;
 esac
