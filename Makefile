@@ -118,9 +118,10 @@ $(BUILD)/sbx-init: $(patsubst %.c,$(BUILD)/init/%.o,$(INIT_SRC) $(LIB_SRC))
 SCRIPTS = app/serve.sh app/children.sh app/engine.sh
 $(BUILD)/teploy-sandbox: app/teploy-sandbox $(SCRIPTS) $(wildcard nginx/*)
 	@mkdir -p $(BUILD)/nginx
-	cp nginx/* $(BUILD)/nginx/
-	cp -p $(SCRIPTS) $(BUILD)/
-	install -m 0755 app/teploy-sandbox $@
+	$(call say,COPY)
+	$(Q)cp nginx/* $(BUILD)/nginx/
+	$(Q)cp -p $(SCRIPTS) $(BUILD)/
+	$(Q)install -m 0755 app/teploy-sandbox $@
 
 -include $(shell find $(BUILD)/obj $(BUILD)/init -name '*.d' 2>/dev/null)
 
