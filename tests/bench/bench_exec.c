@@ -33,8 +33,7 @@ since(int64_t start_us)
 	return (double)(clock_mono_us() - start_us) / 1000;
 }
 
-/* -- a command --------------------------------------------------------------
- */
+/* -- a command ----------------------------------------------------------- */
 
 static void
 exec_ours(const char *id)
@@ -168,8 +167,7 @@ a_command_costs_little_more_than_the_engine_takes(void **state)
 	contenders_release(c, 4);
 }
 
-/* -- a run and its first command --------------------------------------------
- */
+/* -- a run and its first command ----------------------------------------- */
 
 static double
 create_ours(void *arg)
@@ -220,8 +218,7 @@ a_run_costs_little_more_than_a_container(void **state)
 	contenders_release(c, 2);
 }
 
-/* -- the stack --------------------------------------------------------------
- */
+/* -- the stack ----------------------------------------------------------- */
 
 /* What was asked for a run's container, to be asked for once more. Of the
  * labels only the one by which the harness finds what is left. */
@@ -259,7 +256,7 @@ setup(void **state)
 static int
 teardown(void **state)
 {
-	run_end(run);
+	REPLY_AUTO r = http_do("DELETE", run_url(run, ""), NULL, NULL);
 	engine_free(engine);
 	raw_close(&kept);
 	return stack_stop(state);

@@ -180,7 +180,7 @@ teardown(void **state)
 	raw_close(&raw);
 	raw_close(&kept);
 	stream_close(stream);
-	run_end(run);
+	REPLY_AUTO r = http_do("DELETE", run_url(run, ""), NULL, NULL);
 	return stack_stop(state);
 }
 

@@ -26,7 +26,8 @@ struct client {
 
 struct generator {
 	const struct load *load;
-	struct client client[LOAD_CONNECTIONS];
+	struct client client[LOAD_CONNECTIONS + 1]; /* the last: the other */
+	int clients;
 	size_t asked;
 	int64_t start_us, end_us;
 	struct load_result result;
@@ -47,21 +48,28 @@ connect_stack(void)
 	return fd;
 }
 
-static void
-send_request(struct generator *g, struct client *c, int64_t due_us)
+static const char *
+next_path(struct generator *g)
 {
-	BUF_AUTO request = BUF_INIT(4096);
-	struct err e = ERR_INIT;
 	size_t paths = 0;
 
 	while (paths < LOAD_PATHS && g->load->path[paths] != NULL)
 		paths++;
+	return g->load->path[g->asked++ % paths];
+}
+
+static void
+send_request(struct client *c, const char *path, int64_t due_us)
+{
+	BUF_AUTO request = BUF_INIT(4096);
+	struct err e = ERR_INIT;
+
 	if (c->fd < 0)
 		c->fd = connect_stack();
 	buf_addf(&request,
 	    "GET %s HTTP/1.1\r\nHost: stack\r\nAuthorization: Bearer "
 	    "%s\r\n\r\n",
-	    g->load->path[g->asked++ % paths], stack.token);
+	    path, stack.token);
 	check_ok(fd_write_all(c->fd, request.data, request.size,
 		     clock_mono_ms() + SILENT_MS, &e),
 	    &e);
@@ -99,10 +107,12 @@ read_answer(struct generator *g, struct client *c)
 	size_t size = answer_size(&c->in);
 	if (size == 0 || c->in.size < size)
 		return;
-	samples_add(
-	    &g->result.ms, (double)(clock_mono_us() - c->due_us) / 1000);
+	double ms = (double)(clock_mono_us() - c->due_us) / 1000;
+	if (c != &g->client[g->load->connections])
+		samples_add(&g->result.ms, ms);
 	c->busy = false;
 	/* nginx ends a connection after a thousand requests, and says so. */
+	*strstr(c->in.data, "\r\n\r\n") = '\0';
 	if (strcasestr(c->in.data, "\r\nConnection: close") != NULL)
 		fd_close(&c->fd);
 	buf_reset(&c->in);
@@ -113,7 +123,10 @@ static int64_t
 send_due(struct generator *g)
 {
 	const struct load *load = g->load;
+	struct client *other = &g->client[load->connections];
 
+	if (load->other != NULL && !other->busy && clock_mono_us() < g->end_us)
+		send_request(other, load->other, 0);
 	for (int i = 0; i < load->connections; i++) {
 		struct client *c = &g->client[i];
 		int64_t now = clock_mono_us(), due = now;
@@ -127,7 +140,7 @@ send_due(struct generator *g)
 		if (due > now)
 			return due;
 		samples_add(&g->result.late_ms, (double)(now - due) / 1000);
-		send_request(g, c, due);
+		send_request(c, next_path(g), due);
 	}
 	return 0;
 }
@@ -136,11 +149,11 @@ send_due(struct generator *g)
 static bool
 await(struct generator *g, int64_t until_us)
 {
-	struct pollfd p[LOAD_CONNECTIONS];
+	struct pollfd p[LOAD_CONNECTIONS + 1];
 	struct timespec wait = {.tv_sec = SILENT_MS / 1000};
 	bool busy = false;
 
-	for (int i = 0; i < g->load->connections; i++) {
+	for (int i = 0; i < g->clients; i++) {
 		busy |= g->client[i].busy;
 		p[i].fd = g->client[i].busy ? g->client[i].fd : -1;
 		p[i].events = POLLIN;
@@ -154,10 +167,10 @@ await(struct generator *g, int64_t until_us)
 		wait.tv_sec = left / 1000000;
 		wait.tv_nsec = left % 1000000 * 1000;
 	}
-	int n = ppoll(p, (nfds_t)g->load->connections, &wait, NULL);
+	int n = ppoll(p, (nfds_t)g->clients, &wait, NULL);
 	if (n == 0 && until_us == 0)
 		fail_msg("no answer under load within %d ms", SILENT_MS);
-	for (int i = 0; i < g->load->connections; i++)
+	for (int i = 0; i < g->clients; i++)
 		if (p[i].fd >= 0 && p[i].revents != 0)
 			read_answer(g, &g->client[i]);
 	return true;
@@ -167,15 +180,18 @@ struct load_result
 load_run(const struct load *load)
 {
 	const struct client fresh = {.fd = -1, .in = BUF_INIT(ANSWER_MAX)};
-	struct generator g = {.load = load, .start_us = clock_mono_us()};
+	struct generator g = {.load = load,
+	    .clients = load->connections + (load->other != NULL),
+	    .start_us = clock_mono_us()};
 
 	g.end_us = g.start_us + load->for_ms * 1000;
-	for (int i = 0; i < LOAD_CONNECTIONS; i++)
+	assert_true(load->connections <= LOAD_CONNECTIONS);
+	for (int i = 0; i < g.clients; i++)
 		g.client[i] = fresh;
 	while (await(&g, send_due(&g)))
 		;
 	double seconds = (double)(clock_mono_us() - g.start_us) / 1e6;
-	for (int i = 0; i < LOAD_CONNECTIONS; i++) {
+	for (int i = 0; i < g.clients; i++) {
 		fd_close(&g.client[i].fd);
 		buf_release(&g.client[i].in);
 	}

@@ -9,11 +9,13 @@
 
 #include <stdint.h>
 
-#define LOAD_CONNECTIONS 16 /* at most */
+#define LOAD_CONNECTIONS 8 /* at most */
 #define LOAD_PATHS 4
 
 struct load {
 	const char *path[LOAD_PATHS]; /* in turn; NULL after the last */
+	const char *other; /* one more client asks for this all the time, and
+			    * does not count; may be NULL */
 	int connections;
 	int64_t for_ms;
 	/* 0: the next request follows the answer. Else requests are due this
