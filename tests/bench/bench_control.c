@@ -308,8 +308,9 @@ teardown(void **state)
 {
 	for (int i = 0; i < RUNS; i++)
 		if (*run[i] != '\0') {
-			REPLY_AUTO r =
+			struct reply r =
 			    http_do("DELETE", run_url(run[i], ""), NULL, NULL);
+			reply_release(&r);
 		}
 	for (int i = 0; i < STREAMS; i++)
 		stream_close(stream[i]);

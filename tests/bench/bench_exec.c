@@ -256,7 +256,8 @@ setup(void **state)
 static int
 teardown(void **state)
 {
-	REPLY_AUTO r = http_do("DELETE", run_url(run, ""), NULL, NULL);
+	struct reply r = http_do("DELETE", run_url(run, ""), NULL, NULL);
+	reply_release(&r);
 	engine_free(engine);
 	raw_close(&kept);
 	return stack_stop(state);

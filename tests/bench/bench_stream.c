@@ -180,7 +180,8 @@ teardown(void **state)
 	raw_close(&raw);
 	raw_close(&kept);
 	stream_close(stream);
-	REPLY_AUTO r = http_do("DELETE", run_url(run, ""), NULL, NULL);
+	struct reply r = http_do("DELETE", run_url(run, ""), NULL, NULL);
+	reply_release(&r);
 	return stack_stop(state);
 }
 
