@@ -124,6 +124,7 @@ serve(struct worker *w, int fd)
 	int64_t took = clock_mono_us() - begun;
 	metrics_end(w->shared->metrics, route, x.status, took);
 	log_request(&x, &e, took);
+	inflight_settle(w->slot, w->redis);
 }
 
 /* -- the loop ------------------------------------------------------------ */

@@ -103,6 +103,7 @@ make_with_key(struct call *c, const struct run_request *rq,
 
 	if (run_make(&c->ctx, rq, watch, c->x->arena, ret_run, e) == 0)
 		return 0;
+	redis_settle(c->ctx.redis);
 	(void)idem_free(c->ctx.redis, rq->idem, &ignored);
 	return -1;
 }

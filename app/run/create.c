@@ -238,6 +238,7 @@ run_make(const struct run_ctx *ctx, const struct run_request *rq,
 undo_record:
 	/* What fails here the reaper finishes: the record is `destroying`, or
 	 * lapses. With Redis away the container goes all the same. */
+	redis_settle(ctx->redis);
 	if (run_teardown(ctx, run.id, &undo) != 0)
 		(void)run_remove(ctx, run.id, &undo);
 	return -1;

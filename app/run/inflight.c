@@ -11,6 +11,7 @@
 #include <sys/random.h>
 
 #define BATCH 16 /* slots that one script call holds */
+#define SETTLE_TRIES 3
 
 /* Who may touch a slot: its thread while FREE, nobody while HELD but who moves
  * it to BEATING, and that one alone until it is HELD again. */
@@ -19,6 +20,7 @@ enum { FREE, HELD, BEATING };
 struct inflight_slot {
 	atomic_int state;
 	atomic_bool lost;
+	bool marked; /* free, but its mark may still be there */
 	struct op op;
 };
 
@@ -70,9 +72,7 @@ inflight_begin(struct inflight_slot *s, struct redis *r, const char *run,
 	ulid_format(clock_wall_ms(), random, s->op.id);
 	if (op_begin(r, &s->op, who, a, ret_run, e) != 0) {
 		/* Its answer may be what was lost: leave no mark behind. */
-		struct err ignored = ERR_INIT;
-		if (e->kind == ERR_STORE_AWAY)
-			(void)op_end(r, &s->op, &ignored);
+		s->marked = e->kind == ERR_STORE_AWAY;
 		return -1;
 	}
 	if (str_eq(ret_run->state, "running")) {
@@ -95,7 +95,19 @@ inflight_end(struct inflight_slot *s, struct redis *r)
 		held = HELD;
 		(void)poll(NULL, 0, 1);
 	}
-	(void)op_end(r, &s->op, &ignored);
+	s->marked = op_end(r, &s->op, &ignored) != 0;
+}
+
+void
+inflight_settle(struct inflight_slot *s, struct redis *r)
+{
+	struct err ignored = ERR_INIT;
+
+	for (int try = 0; try < SETTLE_TRIES && s->marked; try++) {
+		redis_settle(r);
+		s->marked = op_end(r, &s->op, &ignored) != 0;
+	}
+	s->marked = false;
 }
 
 bool

@@ -33,8 +33,12 @@ int inflight_begin(struct inflight_slot *s, struct redis *r, const char *run,
     const struct credential *who, struct arena *a, struct run *ret_run,
     struct err *e);
 
-/* Take the mark away. Where Redis is away it lapses. */
+/* Take the mark away. Where Redis is away that is left to inflight_settle. */
 void inflight_end(struct inflight_slot *s, struct redis *r);
+
+/* Take a mark away that was, or may have been, left behind; where Redis stays
+ * away it lapses. May take seconds: for when the request has its answer. */
+void inflight_settle(struct inflight_slot *s, struct redis *r);
 
 const struct op *inflight_op(const struct inflight_slot *s);
 

@@ -67,6 +67,13 @@ drop(struct redis *r)
 }
 
 void
+redis_settle(const struct redis *r)
+{
+	if (r->fd < 0)
+		(void)poll(NULL, 0, clock_left(r->not_before));
+}
+
+void
 redis_free(struct redis *r)
 {
 	if (r == NULL)

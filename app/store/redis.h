@@ -35,6 +35,10 @@ struct redisReply; /* hiredis' */
 struct redis *redis_new(const char *url, struct err *e);
 void redis_free(struct redis *r); /* takes NULL */
 
+/* Wait out the back-off (1 s at most; not at all where there is none), so that
+ * the next call is tried: for what should not be left undone. */
+void redis_settle(const struct redis *r);
+
 int redis_ping(struct redis *r, struct err *e);
 
 /* One command, sent binary-safe (argv_size NULL: strings). The reply is freed
