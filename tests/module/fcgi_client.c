@@ -135,9 +135,8 @@ read_exactly(int fd, void *to, size_t size)
 	return true;
 }
 
-/* Take one record into the reply. */
-static void
-read_record(int fd, struct fcgi_reply *reply)
+void
+fcgi_read_record(int fd, struct fcgi_reply *reply)
 {
 	unsigned char head[FCGI_HEADER_LEN];
 	char content[FCGI_MAX_LENGTH + 256];
@@ -161,14 +160,14 @@ void
 fcgi_read_all(int fd, struct fcgi_reply *reply)
 {
 	while (!reply->closed)
-		read_record(fd, reply);
+		fcgi_read_record(fd, reply);
 }
 
 void
 fcgi_read_some(int fd, struct fcgi_reply *reply, size_t size)
 {
 	while (!reply->closed && reply->out.size < size)
-		read_record(fd, reply);
+		fcgi_read_record(fd, reply);
 	assert_in_range(reply->out.size, size, SIZE_MAX);
 }
 

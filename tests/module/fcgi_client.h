@@ -31,7 +31,9 @@ void fcgi_head(
 void fcgi_stdin(int fd, const void *bytes, size_t size, size_t record);
 void fcgi_stdin_end(int fd);
 
-/* Read until the peer closes; until at least size bytes of output came. */
+/* Read one record, or the end; until the peer closes; until at least size bytes
+ * of output came. */
+void fcgi_read_record(int fd, struct fcgi_reply *reply);
 void fcgi_read_all(int fd, struct fcgi_reply *reply);
 void fcgi_read_some(int fd, struct fcgi_reply *reply, size_t size);
 void fcgi_reply_release(struct fcgi_reply *reply);
