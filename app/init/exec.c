@@ -39,6 +39,8 @@
 #define NEVER INT64_MAX
 
 struct exec {
+	const struct ops *ops;
+	struct op *op;	    /* NULL: nothing fences it */
 	struct wire_exec x; /* in these two, until it runs: */
 	struct buf frame, store;
 	struct host host;
@@ -127,7 +129,7 @@ on_signal(struct exec *s)
 {
 	struct signalfd_siginfo si[8];
 
-	while (read(s->signals, si, sizeof(si)) == (ssize_t)sizeof(si))
+	while (read(s->signals, si, sizeof(si)) > 0)
 		continue;
 	reap(s);
 }
@@ -249,6 +251,8 @@ conclude(struct exec *s)
 	struct wire_exit exit = exit_of(s);
 	wire_put_exit(output_frames(&s->out), &exit);
 	s->concluded = true;
+	if (s->alone || s->ending_at == NEVER)
+		op_over(s->op);
 }
 
 enum { P_SIGNALS, P_REPORT, P_HOST, P_OUT, P_INPUT, P_OUTPUT, P_COUNT = 7 };
@@ -294,6 +298,9 @@ step(struct exec *s)
 		memset(p, 0, sizeof(p)); /* EINTR */
 	if (p[P_SIGNALS].revents)
 		on_signal(s);
+	/* The run was given to somebody else: SIGUSR1 of PID 1 woke us. */
+	if (!s->concluded && op_is_older(s->ops, s->op))
+		end(s, 0);
 	if (p[P_REPORT].revents)
 		on_report(s);
 	for (int i = 0; i < 2; i++)
@@ -374,7 +381,11 @@ start(struct exec *s)
 	struct err e = ERR_INIT;
 	enum wire_fail why;
 
-	pid1_wait_ready(READY_MS);
+	if (s->op == NULL) /* else PID 1 was, to fork this */
+		pid1_wait_ready(READY_MS);
+	if (!op_admit(s->ops, s->op, s->x.generation))
+		return refuse(s, WIRE_FAIL_FENCED,
+		    "the run was given to another holder meanwhile");
 	if (user_find(s->x.user, &user, root_home, &e) != 0)
 		return refuse(s, WIRE_FAIL_USER, e.text);
 	const char **env = command_env(&s->x, &user, root_home, home);
@@ -410,13 +421,16 @@ be_supervisor(void)
 		return -1;
 	(void)sigemptyset(&signals);
 	(void)sigaddset(&signals, SIGCHLD);
+	(void)sigaddset(&signals, SIGUSR1);
 	return signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
 int
-exec_run(void)
+exec_run(const struct ops *ops, struct op *op)
 {
 	struct exec s = {
+	    .ops = ops,
+	    .op = op,
 	    .frame = BUF_INIT(WIRE_HEAD + WIRE_MAX),
 	    .store = BUF_INIT(8 * WIRE_MAX),
 	    .host = HOST_INIT(STDIN_FILENO),

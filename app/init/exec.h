@@ -9,8 +9,11 @@
 #ifndef SBX_INIT_EXEC_H
 #define SBX_INIT_EXEC_H
 
-/* Returns the exit status of the supervisor, which says nothing of the
+#include "init/ops.h"
+
+/* op is this operation among PID 1's, or NULL where PID 1 did not fork this.
+ * Returns the exit status of the supervisor, which says nothing of the
  * command's. */
-int exec_run(void);
+int exec_run(const struct ops *ops, struct op *op);
 
 #endif

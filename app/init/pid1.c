@@ -1,5 +1,6 @@
 /* PID 1 of a run. */
 #include "init/pid1.h"
+#include "init/serve.h"
 #include "init/user.h"
 
 #include <errno.h>
@@ -8,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -39,33 +41,59 @@ make_work(const struct passwd_user *u)
 	return 0;
 }
 
-static int
-reap_until_told(void)
+static void
+reap(struct serve *server)
 {
-	sigset_t all;
-	siginfo_t si;
+	pid_t pid;
 
-	(void)sigfillset(&all);
-	for (;;) {
-		int sig = sigwaitinfo(&all, &si);
+	while ((pid = waitpid(-1, NULL, WNOHANG)) > 0)
+		serve_reaped(server, pid);
+}
 
-		while (waitpid(-1, NULL, WNOHANG) > 0)
-			continue;
+/* True where it is to end. */
+static bool
+on_signals(int signals)
+{
+	struct signalfd_siginfo si;
+
+	while (read(signals, &si, sizeof(si)) == (ssize_t)sizeof(si)) {
 		/* A sender that this pid namespace cannot name has pid 0: it
 		 * is outside. Root in the run sends what it likes, in vain.
 		 * The kernel kills everything in the run when PID 1 ends. */
-		if (sig == SIGTERM && si.si_pid == 0)
-			return 0;
+		if (si.ssi_signo == SIGTERM && si.ssi_pid == 0)
+			return true;
 		/* A takeover by force: everything but us, without a fork, so
 		 * that it works where the pids are used up (kill(2): -1). */
-		if (sig == SIGUSR1 && si.si_pid == 0)
+		if (si.ssi_signo == SIGUSR1 && si.ssi_pid == 0)
 			(void)kill(-1, SIGKILL);
+	}
+	return false;
+}
+
+static int
+serve_until_told(struct serve *server, int signals)
+{
+	struct pollfd p[1 + SERVE_POLLS];
+
+	for (;;) {
+		int wait = serve_arm(server, p + 1);
+
+		p[0] = (struct pollfd){signals, POLLIN, 0};
+		if (poll(p, 1 + SERVE_POLLS, wait) < 0)
+			continue;
+		if (p[0].revents && on_signals(signals))
+			return 0;
+		/* Before anything is forked: a pid that is free again must not
+		 * be taken for its former owner. */
+		reap(server);
+		serve_step(server, p + 1);
 	}
 }
 
 int
-pid1_run(const char *user)
+pid1_run(const char *user, const char *socket)
 {
+	struct serve server;
 	struct passwd_user u = {.uid = 0};
 	struct err e = ERR_INIT;
 	sigset_t all;
@@ -84,8 +112,14 @@ pid1_run(const char *user)
 		    strerror(errno));
 		return 1;
 	}
+	int signals = signalfd(-1, &all, SFD_CLOEXEC | SFD_NONBLOCK);
+	if (signals < 0)
+		return 1;
+	serve_init(&server);
+	if (socket != NULL && serve_open(&server, socket, &e) != 0)
+		(void)fprintf(stderr, "sbx-init: %s\n", e.text);
 	(void)prctl(PR_SET_NAME, PID1_NAME);
-	return reap_until_told();
+	return serve_until_told(&server, signals);
 }
 
 static void

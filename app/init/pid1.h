@@ -1,5 +1,5 @@
 /*
- * PID 1 of a run: makes /work for the image's user, reaps, and waits.
+ * PID 1 of a run: makes /work for the image's user, then reaps and serves.
  *
  * It never runs what the image's ENTRYPOINT or CMD says. SIGTERM from outside
  * the run (docker stop) ends it, and with it everything in the run; from
@@ -11,8 +11,9 @@
 /* The run's processes find PID 1 under this name once /work is ready. */
 #define PID1_NAME "sbx-run"
 
-/* user is the image's USER, "" for root. Returns the exit status. */
-int pid1_run(const char *user);
+/* user is the image's USER, "" for root; socket is where to serve (init/serve),
+ * NULL for nowhere. Returns the exit status. */
+int pid1_run(const char *user, const char *socket);
 
 /* Wait (at most timeout_ms) while PID 1 is this program and not ready yet. */
 void pid1_wait_ready(int timeout_ms);

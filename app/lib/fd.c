@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -30,6 +31,17 @@ fd_take(int *fd)
 
 	*fd = -1;
 	return taken;
+}
+
+void
+fd_close_from(int lowest)
+{
+#ifdef SYS_close_range
+	if (syscall(SYS_close_range, (unsigned)lowest, ~0u, 0u) == 0)
+		return;
+#endif
+	for (int fd = lowest; fd < 1024; fd++)
+		(void)close(fd);
 }
 
 int

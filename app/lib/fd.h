@@ -14,6 +14,9 @@
 void fd_close(int *fd); /* closes *fd where it is >= 0, sets it to -1 */
 int fd_take(int *fd);	/* hands *fd over and sets it to -1 */
 
+/* Close everything from that descriptor on. */
+void fd_close_from(int lowest);
+
 int fd_set_nonblock(int fd, int on); /* 0, or -1 with errno */
 
 /* A connected SOCK_STREAM unix socket, close-on-exec, blocking; or -1. Waits

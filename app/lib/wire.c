@@ -3,8 +3,11 @@
 
 #include <string.h>
 
-#define EXEC_HEAD 14 /* version, flags, timeout, two counts */
-#define EXIT_SIZE 6  /* code, signal, flags */
+#define EXEC_HEAD 14  /* version, flags, timeout, two counts */
+#define EXEC_HEAD2 22 /* the same and, from version 2, the generation */
+#define EXIT_SIZE 6   /* code, signal, flags */
+#define FENCE_SIZE 8  /* generation */
+#define FENCED_SIZE 9 /* done, generation */
 
 enum { EXEC_STDIN = 1, EXEC_SCRIPT = 2 };
 enum { EXIT_TIMED_OUT = 1, EXIT_OOM = 2, EXIT_NOT_FOUND = 4 };
@@ -24,6 +27,19 @@ get32(const char *from)
 	for (int i = 3; i >= 0; i--)
 		value = value << 8 | (unsigned char)from[i];
 	return value;
+}
+
+static void
+put64(char *to, uint64_t value)
+{
+	put32(to, (uint32_t)value);
+	put32(to + 4, (uint32_t)(value >> 32));
+}
+
+static uint64_t
+get64(const char *from)
+{
+	return get32(from) | (uint64_t)get32(from + 4) << 32;
 }
 
 /* The payload sizes a type may have; false where there is no such type. */
@@ -55,6 +71,12 @@ bounds(enum wire_type type, size_t *ret_min, size_t *ret_max)
 		break;
 	case WIRE_ROOM:
 		min = max = 4;
+		break;
+	case WIRE_FENCE:
+		min = max = FENCE_SIZE;
+		break;
+	case WIRE_FENCED:
+		min = max = FENCED_SIZE;
 		break;
 	default:
 		return false;
@@ -148,15 +170,16 @@ wire_put_exec(struct buf *out, const struct wire_exec *x)
 	size_t start = begin(out);
 	size_t argc = x->script != NULL ? 1 : count(x->argv);
 	size_t envc = count(x->env);
-	char head[EXEC_HEAD];
+	char head[EXEC_HEAD2];
 
-	head[0] = WIRE_VERSION;
+	head[0] = x->generation == 0 ? 1 : 2;
 	head[1] = (char)((x->open_stdin ? EXEC_STDIN : 0) |
 			 (x->script != NULL ? EXEC_SCRIPT : 0));
 	put32(head + 2, x->timeout_ms);
 	put32(head + 6, (uint32_t)argc);
 	put32(head + 10, (uint32_t)envc);
-	buf_add(out, head, sizeof(head));
+	put64(head + 14, x->generation);
+	buf_add(out, head, x->generation == 0 ? EXEC_HEAD : EXEC_HEAD2);
 	put_text(out, x->cwd);
 	put_text(out, x->user);
 	for (size_t i = 0; i < argc; i++)
@@ -190,6 +213,25 @@ wire_put_fail(struct buf *out, enum wire_fail why, const char *text)
 	payload[0] = (char)why;
 	memcpy(payload + 1, text, size);
 	wire_put(out, WIRE_FAIL, payload, 1 + size);
+}
+
+void
+wire_put_fence(struct buf *out, uint64_t generation)
+{
+	char payload[FENCE_SIZE];
+
+	put64(payload, generation);
+	wire_put(out, WIRE_FENCE, payload, sizeof(payload));
+}
+
+void
+wire_put_fenced(struct buf *out, const struct wire_fenced *x)
+{
+	char payload[FENCED_SIZE];
+
+	payload[0] = x->done;
+	put64(payload + 1, x->generation);
+	wire_put(out, WIRE_FENCED, payload, sizeof(payload));
 }
 
 int
@@ -250,11 +292,14 @@ int
 wire_get_exec(const char *payload, size_t size, struct buf *store,
     struct wire_exec *ret_x, struct err *e)
 {
-	if (size > 0 && payload[0] != WIRE_VERSION)
+	int version = size > 0 ? (unsigned char)payload[0] : 1;
+	size_t head = version == 1 ? EXEC_HEAD : EXEC_HEAD2;
+
+	if (version < 1 || version > WIRE_VERSION)
 		return err_set(e, ERR_UNSUPPORTED,
 		    "wire version is %d here and %d there", WIRE_VERSION,
-		    (unsigned char)payload[0]);
-	if (size < EXEC_HEAD || (payload[1] & ~(EXEC_STDIN | EXEC_SCRIPT)))
+		    version);
+	if (size < head || (payload[1] & ~(EXEC_STDIN | EXEC_SCRIPT)))
 		return err_set(e, ERR_GUEST, "malformed exec frame");
 	bool script = (payload[1] & EXEC_SCRIPT) != 0;
 	size_t argc = get32(payload + 6), envc = get32(payload + 10);
@@ -266,9 +311,10 @@ wire_get_exec(const char *payload, size_t size, struct buf *store,
 	if (list == NULL)
 		return err_set(e, ERR_GUEST, "too many arguments");
 
-	struct texts t = {payload + EXEC_HEAD, payload + size, false};
+	struct texts t = {payload + head, payload + size, false};
 	const char *cwd = next_text(&t), *user = next_text(&t);
-	bool bad = cwd[0] != '/';
+	uint64_t generation = version == 1 ? 0 : get64(payload + 14);
+	bool bad = cwd[0] != '/' || (version > 1 && generation == 0);
 	for (size_t i = 0; i < argc; i++)
 		list[i] = next_text(&t);
 	list[argc] = NULL;
@@ -287,6 +333,7 @@ wire_get_exec(const char *payload, size_t size, struct buf *store,
 	    .user = user,
 	    .timeout_ms = get32(payload + 2),
 	    .open_stdin = (payload[1] & EXEC_STDIN) != 0,
+	    .generation = generation,
 	};
 	return 0;
 }
@@ -324,11 +371,31 @@ wire_get_room(
 }
 
 int
+wire_get_fence(
+    const char *payload, size_t size, uint64_t *ret_generation, struct err *e)
+{
+	if (size != FENCE_SIZE)
+		return err_set(e, ERR_GUEST, "malformed fence frame");
+	*ret_generation = get64(payload);
+	return 0;
+}
+
+int
+wire_get_fenced(
+    const char *payload, size_t size, struct wire_fenced *ret_x, struct err *e)
+{
+	if (size != FENCED_SIZE || (unsigned char)payload[0] > 1)
+		return err_set(e, ERR_GUEST, "malformed fenced frame");
+	*ret_x = (struct wire_fenced){payload[0] == 1, get64(payload + 1)};
+	return 0;
+}
+
+int
 wire_get_fail(const char *payload, size_t size, enum wire_fail *ret_why,
     const char **ret_text, size_t *ret_size, struct err *e)
 {
 	if (size < 1 || payload[0] < WIRE_FAIL_INTERNAL ||
-	    payload[0] > WIRE_FAIL_LIMIT)
+	    payload[0] > WIRE_FAIL_FENCED)
 		return err_set(e, ERR_GUEST, "malformed fail frame");
 	*ret_why = (enum wire_fail)payload[0];
 	*ret_text = payload + 1;

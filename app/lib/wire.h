@@ -4,6 +4,7 @@
  * One connection carries one operation. A frame is a little-endian 32-bit
  * payload size, one byte of type, then the payload. The host sends WIRE_EXEC
  * first; the guest answers with output frames and WIRE_EXIT or WIRE_FAIL last.
+ * Or it sends WIRE_FENCE, which WIRE_FENCED answers.
  *
  * Pure: bytes in, frames out, the same frames however the input is cut. Both
  * sides are bounded by WIRE_MAX: a longer frame is an error, at its header.
@@ -18,7 +19,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define WIRE_VERSION 1
+#define WIRE_VERSION 2		/* the newest that is spoken here */
 #define WIRE_MAX (2u << 20)	/* largest payload, in bytes */
 #define WIRE_CHUNK (64u * 1024) /* largest output or stdin payload */
 #define WIRE_WINDOW WIRE_CHUNK	/* stdin bytes that may be on their way */
@@ -31,13 +32,15 @@ enum wire_type {
 	WIRE_STDIN,	/* bytes for the command's standard input */
 	WIRE_STDIN_END, /* close it after what was sent */
 	WIRE_KILL,	/* end the operation now: TERM, KILL 1.5 s later */
+	WIRE_FENCE,	/* u64: the generation that was granted (DESIGN 2) */
 	/* guest to host */
 	WIRE_STARTED = 64, /* the command runs: nothing can be refused now */
 	WIRE_STDOUT,
 	WIRE_STDERR,
-	WIRE_EXIT, /* struct wire_exit, encoded; the last frame */
-	WIRE_FAIL, /* u8 enum wire_fail, then text; the last frame */
-	WIRE_ROOM, /* u32: so many more bytes of stdin may be sent */
+	WIRE_EXIT,   /* struct wire_exit, encoded; the last frame */
+	WIRE_FAIL,   /* u8 enum wire_fail, then text; the last frame */
+	WIRE_ROOM,   /* u32: so many more bytes of stdin may be sent */
+	WIRE_FENCED, /* struct wire_fenced, encoded; the last frame */
 };
 
 /*
@@ -54,6 +57,7 @@ enum wire_fail {
 	WIRE_FAIL_CWD,	   /* the working directory is not there */
 	WIRE_FAIL_USER,	   /* no such user in the image */
 	WIRE_FAIL_LIMIT,   /* fork refused: the run is at its pids limit */
+	WIRE_FAIL_FENCED,  /* a later generation than the exec's was granted */
 };
 
 struct wire_exec {
@@ -65,6 +69,9 @@ struct wire_exec {
 	const char *user;    /* user[:group], name or number; "" is root */
 	uint32_t timeout_ms; /* 0 is none */
 	bool open_stdin;     /* false: standard input is at end-of-file */
+	/* That it was admitted under. Version 1 had none: an exec without one
+	 * (0) is sent as such, so that the init of an older run takes it. */
+	uint64_t generation;
 };
 
 struct wire_exit {
@@ -73,6 +80,12 @@ struct wire_exit {
 	bool timed_out;
 	bool oom_killed;
 	bool not_found; /* could not be executed: code 126 or 127 */
+};
+
+/* What came of a fence. */
+struct wire_fenced {
+	bool done;	     /* nothing of an older generation runs, or will */
+	uint64_t generation; /* the highest that the guest knows */
 };
 
 /* The head of a frame whose payload the caller puts behind it, and the payload
@@ -88,6 +101,8 @@ void wire_put_room(struct buf *out, uint32_t bytes);
 void wire_put_exec(struct buf *out, const struct wire_exec *x);
 void wire_put_exit(struct buf *out, const struct wire_exit *x);
 void wire_put_fail(struct buf *out, enum wire_fail why, const char *text);
+void wire_put_fence(struct buf *out, uint64_t generation);
+void wire_put_fenced(struct buf *out, const struct wire_fenced *x);
 
 /* The first whole frame of bytes. Returns 1 and fills the outputs (payload
  * points into bytes, used is what to drop afterwards), 0 where more bytes are
@@ -105,6 +120,10 @@ int wire_get_exit(
     const char *payload, size_t size, struct wire_exit *ret_x, struct err *e);
 int wire_get_room(
     const char *payload, size_t size, uint32_t *ret_bytes, struct err *e);
+int wire_get_fence(
+    const char *payload, size_t size, uint64_t *ret_generation, struct err *e);
+int wire_get_fenced(
+    const char *payload, size_t size, struct wire_fenced *ret_x, struct err *e);
 /* text points into payload, without a NUL. */
 int wire_get_fail(const char *payload, size_t size, enum wire_fail *ret_why,
     const char **ret_text, size_t *ret_size, struct err *e);

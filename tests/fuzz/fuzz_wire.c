@@ -33,6 +33,8 @@ decode(enum wire_type type, const char *payload, size_t size)
 	const char *text;
 	size_t text_size;
 	uint32_t room;
+	uint64_t fence;
+	struct wire_fenced fenced;
 	int rc = -1;
 
 	if (type == WIRE_EXEC) {
@@ -47,6 +49,14 @@ decode(enum wire_type type, const char *payload, size_t size)
 		rc = wire_get_room(payload, size, &room, &e);
 		if (rc == 0)
 			wire_put_room(&again, room);
+	} else if (type == WIRE_FENCE) {
+		rc = wire_get_fence(payload, size, &fence, &e);
+		if (rc == 0)
+			wire_put_fence(&again, fence);
+	} else if (type == WIRE_FENCED) {
+		rc = wire_get_fenced(payload, size, &fenced, &e);
+		if (rc == 0)
+			wire_put_fenced(&again, &fenced);
 	} else if (type == WIRE_FAIL) {
 		rc = wire_get_fail(payload, size, &why, &text, &text_size, &e);
 		if (rc == 0 && text_size + 1 != size)

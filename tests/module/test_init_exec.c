@@ -341,7 +341,8 @@ request_that_makes_no_sense_is_refused(void **state)
 	} bad[] = {
 	    {WIRE_KILL, "", 0, WIRE_FAIL_INTERNAL},
 	    {WIRE_EXEC, "\1nonsense", 9, WIRE_FAIL_INTERNAL},
-	    {WIRE_EXEC, "\2later", 6, WIRE_FAIL_VERSION},
+	    {WIRE_EXEC, "\2nonsense", 9, WIRE_FAIL_INTERNAL},
+	    {WIRE_EXEC, "\3later", 6, WIRE_FAIL_VERSION},
 	};
 
 	(void)state;

@@ -15,6 +15,7 @@ static const struct wire_exec whole = {
     .user = "1000:users",
     .timeout_ms = 0x01020304,
     .open_stdin = true,
+    .generation = UINT64_C(0x0102030405060708),
 };
 
 /* The one frame in b. */
@@ -61,6 +62,26 @@ exec_comes_back_as_it_went(void **state)
 	assert_string_equal(x.user, "1000:users");
 	assert_int_equal(x.timeout_ms, 0x01020304);
 	assert_true(x.open_stdin);
+	assert_true(x.generation == whole.generation);
+}
+
+static void
+exec_without_a_generation_is_of_the_first_version(void **state)
+{
+	BUF_AUTO b = BUF_INIT(WIRE_MAX);
+	BUF_AUTO store = BUF_INIT(4096);
+	struct err e = ERR_INIT;
+	struct wire_exec x = whole;
+
+	(void)state;
+	x.generation = 0;
+	wire_put_exec(&b, &x);
+	assert_int_equal(b.data[WIRE_HEAD], 1);
+	check_ok(wire_get_exec(
+		     b.data + WIRE_HEAD, b.size - WIRE_HEAD, &store, &x, &e),
+	    &e);
+	assert_true(x.generation == 0);
+	assert_same_list(x.argv, argv);
 }
 
 static void
@@ -312,11 +333,43 @@ room_is_never_more_than_the_window(void **state)
 	    wire_get_room(b.data + 9 + WIRE_HEAD, 4, &room, &e), &e, ERR_GUEST);
 }
 
+static void
+fences_come_back_as_they_went(void **state)
+{
+	const struct wire_fenced answers[] = {{true, 1}, {false, UINT64_MAX}};
+	struct err e = ERR_INIT;
+	uint64_t generation;
+	const char *payload;
+	size_t size;
+
+	(void)state;
+	for (size_t i = 0; i < 2; i++) {
+		BUF_AUTO b = BUF_INIT(100);
+		BUF_AUTO c = BUF_INIT(100);
+		struct wire_fenced x;
+
+		wire_put_fence(&b, answers[i].generation);
+		assert_int_equal(only_frame(&b, &payload, &size), WIRE_FENCE);
+		check_ok(wire_get_fence(payload, size, &generation, &e), &e);
+		assert_true(generation == answers[i].generation);
+		wire_put_fenced(&c, &answers[i]);
+		assert_int_equal(only_frame(&c, &payload, &size), WIRE_FENCED);
+		check_ok(wire_get_fenced(payload, size, &x, &e), &e);
+		assert_int_equal(x.done, answers[i].done);
+		assert_true(x.generation == answers[i].generation);
+		c.data[WIRE_HEAD] = 2;
+		check_fails(
+		    wire_get_fenced(payload, size, &x, &e), &e, ERR_GUEST);
+	}
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(exec_comes_back_as_it_went),
+	    cmocka_unit_test(exec_without_a_generation_is_of_the_first_version),
+	    cmocka_unit_test(fences_come_back_as_they_went),
 	    cmocka_unit_test(script_takes_the_place_of_argv),
 	    cmocka_unit_test(every_shortened_exec_is_refused),
 	    cmocka_unit_test(another_version_is_told_apart),
