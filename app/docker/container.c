@@ -2,7 +2,6 @@
 #include "docker/container.h"
 #include "docker/container_json.h"
 #include "lib/clock.h"
-#include "lib/jw.h"
 #include "lib/str.h"
 
 #include <jansson.h>
@@ -140,20 +139,10 @@ container_list(struct engine *en, const char *key, const char *value,
     struct container_list *ret_list, struct err *e)
 {
 	BUF_AUTO path = BUF_INIT(PATH_MAX_SIZE);
-	BUF_AUTO filter = BUF_INIT(PATH_MAX_SIZE);
-	BUF_AUTO pair = BUF_INIT(PATH_MAX_SIZE);
 	ENGINE_REPLY_AUTO reply = ENGINE_REPLY_INIT;
-	struct jw w = JW_INIT(&filter);
 
-	buf_addf(&pair, "%s=%s", key, value);
-	jw_open(&w, '{');
-	jw_key(&w, "label");
-	jw_open(&w, '[');
-	jw_str(&w, NULL, pair.data);
-	jw_close(&w, ']');
-	jw_close(&w, '}');
 	buf_adds(&path, "/containers/json?all=1&filters=");
-	engine_escape(&path, filter.data);
+	container_json_filter(&path, key, value);
 	const struct engine_call call = {
 	    .method = "GET", .path = path.data, .timeout_ms = LIST_MS};
 	if (engine_do(en, &call, &reply, e) != 0)

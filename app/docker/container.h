@@ -20,6 +20,7 @@ struct mount {
 	const char *source; /* host path, or volume name */
 	const char *target;
 	bool readonly;
+	bool no_copy; /* of a volume: not filled from the image at first */
 };
 
 struct container_spec {

@@ -9,6 +9,8 @@
 #include <string.h>
 #include <time.h>
 
+#define FILTER_MAX (8u * 1024)
+
 /* -- writing -------------------------------------------------------------- */
 
 static void
@@ -34,6 +36,8 @@ write_mounts(struct jw *w, const struct container_spec *spec)
 		jw_str(w, "Source", m->source);
 		jw_str(w, "Target", m->target);
 		jw_bool(w, "ReadOnly", m->readonly);
+		if (m->no_copy)
+			jw_raw(w, "VolumeOptions", "{\"NoCopy\":true}");
 		jw_close(w, '}');
 	}
 	jw_close(w, ']');
@@ -86,6 +90,23 @@ container_json_write(struct buf *body, const struct container_spec *spec)
 	jw_close(&w, '}');
 }
 
+void
+container_json_filter(struct buf *path, const char *key, const char *value)
+{
+	BUF_AUTO filter = BUF_INIT(FILTER_MAX);
+	BUF_AUTO pair = BUF_INIT(FILTER_MAX);
+	struct jw w = JW_INIT(&filter);
+
+	buf_addf(&pair, "%s=%s", key, value);
+	jw_open(&w, '{');
+	jw_key(&w, "label");
+	jw_open(&w, '[');
+	jw_str(&w, NULL, pair.data);
+	jw_close(&w, ']');
+	jw_close(&w, '}');
+	engine_escape(path, filter.data);
+}
+
 /* -- reading -------------------------------------------------------------- */
 
 static const char *
@@ -128,28 +149,30 @@ put_string(char *block, size_t *at, const char *text)
 	return to;
 }
 
-/* The array and its strings are one allocation. */
-static void
-read_labels(json_t *labels, struct container_info *info)
+void
+container_json_labels(
+    json_t *labels, struct label **ret_labels, size_t *ret_count)
 {
 	size_t count = json_object_size(labels);
-	size_t size = mem_array(count, sizeof(*info->labels));
-	size_t at = size;
+	size_t size = mem_array(count, sizeof(**ret_labels));
+	size_t at = size, n = 0;
 	const char *key;
 	json_t *value;
 
 	json_object_foreach(labels, key, value) size +=
 	    strlen(key) + json_string_length(value) + 2;
-	info->labels = mem_zalloc(size);
-	char *block = (char *)info->labels;
+	struct label *list = mem_zalloc(size);
+	char *block = (char *)list;
 	json_object_foreach(labels, key, value)
 	{
-		struct label *l = &info->labels[info->label_count++];
+		struct label *l = &list[n++];
 
 		l->key = put_string(block, &at, key);
 		l->value = put_string(block, &at,
 		    json_is_string(value) ? json_string_value(value) : "");
 	}
+	*ret_labels = list;
+	*ret_count = n;
 }
 
 /* What inspect and list have in common. */
@@ -164,7 +187,7 @@ read_common(const json_t *object, const char *name, const char *image,
 	memcpy(info->id, id, strlen(id) + 1);
 	info->name = mem_strdup(name[0] == '/' ? name + 1 : name);
 	info->image = mem_strdup(image);
-	read_labels(labels, info);
+	container_json_labels(labels, &info->labels, &info->label_count);
 	return 0;
 }
 

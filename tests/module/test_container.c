@@ -11,8 +11,8 @@ static const char *const caps[] = {"NET_RAW", "MKNOD", NULL};
 static const struct label labels[] = {
     {"teploy.sandbox", "1"}, {"teploy.sandbox.labels", "{\"a\":\"b\"}"}};
 static const struct mount mounts[] = {
-    {"bind", "/usr/lib/init", "/.sbx/init", true},
-    {"volume", "vol", "/.sbx/run", false}};
+    {"bind", "/usr/lib/init", "/.sbx/init", true, false},
+    {"volume", "vol", "/.sbx/run", false, false}};
 static const struct container_spec spec = {.name = "box",
     .image = "a/b:c",
     .user = "0:0",
