@@ -110,6 +110,16 @@ check_redis_url(const struct config *c, struct err *e)
 	    "supported)");
 }
 
+static int
+check_guest(const struct config *c, struct err *e)
+{
+	if (str_eq(c->guest, "auto") || str_eq(c->guest, "socket") ||
+	    str_eq(c->guest, "exec"))
+		return 0;
+	return err_set(e, ERR_INPUT,
+	    "SBX_GUEST is \"%s\": it must be auto, socket or exec", c->guest);
+}
+
 static char *
 join(const char *a, const char *b, const char *c)
 {
@@ -180,7 +190,8 @@ read_all(struct config *c, struct err *e)
 		if (rc != 0)
 			return -1;
 	}
-	if (check_addr(c, e) != 0 || resolve(c, e) != 0)
+	if (check_addr(c, e) != 0 || check_guest(c, e) != 0 ||
+	    resolve(c, e) != 0)
 		return -1;
 	return check_redis_url(c, e);
 }

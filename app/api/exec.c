@@ -3,11 +3,11 @@
 #include "api/exec_input.h"
 #include "api/exec_stream.h"
 #include "api/lease.h"
-#include "guest/guest.h"
 #include "lib/clock.h"
 #include "lib/str.h"
 #include "run/env.h"
 #include "run/exit.h"
+#include "run/reach.h"
 
 #include <string.h>
 
@@ -165,10 +165,12 @@ exec_in(struct call *c, struct exec_request *rq, struct run *run, struct err *e)
 		return -1;
 	if (*rq->wire.user == '\0')
 		rq->wire.user = run->user;
-	struct guest *guest = guest_exec(c->ctx.engine, run->container,
-	    &rq->wire, rq->stdin_text, rq->stdin_size, client_gone, c->x, e);
+	rq->wire.generation = (uint64_t)inflight_op(c->slot)->generation;
+	const struct guest_order order = {
+	    &rq->wire, rq->stdin_text, rq->stdin_size, client_gone, c->x};
+	struct guest *guest = reach_exec(&c->ctx, run, &order, e);
 	if (guest == NULL)
-		return run_exit_explain(&c->ctx, run, e);
+		return -1;
 	int rc = stream_exec(c, rq, guest, e);
 	guest_free(guest);
 	return rc;

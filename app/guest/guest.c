@@ -3,6 +3,7 @@
 #include "docker/exec.h"
 #include "guest/inbound.h"
 #include "guest/refusal.h"
+#include "guest/socket.h"
 #include "lib/clock.h"
 #include "lib/fd.h"
 #include "lib/mem.h"
@@ -14,11 +15,12 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define START_MS 30000 /* until the command runs */
-#define GONE_MS 200    /* between two looks whether the caller is gone */
-#define LATE_MS 2900   /* the guest ends a command within so long */
-#define DRAIN_MS 1000  /* and what has come by then is read for so long */
-#define PIECE 16384u   /* of standard input in one frame */
+#define START_MS 30000	/* until the command runs */
+#define CONNECT_MS 5000 /* for room in the backlog of the guest's socket */
+#define GONE_MS 200	/* between two looks whether the caller is gone */
+#define LATE_MS 2900	/* the guest ends a command within so long */
+#define DRAIN_MS 1000	/* and what has come by then is read for so long */
+#define PIECE 16384u	/* of standard input in one frame */
 #define NEVER INT64_MAX
 
 struct guest {
@@ -154,7 +156,7 @@ wait_bytes(struct guest *g, int other_fd, int64_t until, struct err *e)
 
 /* The command runs, or why not. */
 static int
-wait_started(struct guest *g, bool (*gone)(void *arg), void *arg, struct err *e)
+wait_started(struct guest *g, const struct guest_order *order, struct err *e)
 {
 	int64_t deadline = clock_mono_ms() + START_MS;
 	struct inbound_event ev;
@@ -173,7 +175,7 @@ wait_started(struct guest *g, bool (*gone)(void *arg), void *arg, struct err *e)
 
 			return refusal_of_engine(words, size, e);
 		}
-		if (gone != NULL && gone(arg))
+		if (order->gone != NULL && order->gone(order->arg))
 			return err_set(e, ERR_GONE_AWAY, "the caller left");
 		int64_t now = clock_mono_ms();
 		if (now >= deadline)
@@ -188,20 +190,22 @@ wait_started(struct guest *g, bool (*gone)(void *arg), void *arg, struct err *e)
 }
 
 struct guest *
-guest_attach(int fd, const struct wire_exec *x, const char *stdin_text,
-    size_t stdin_size, bool (*gone)(void *arg), void *arg, struct err *e)
+guest_attach(int fd, enum guest_framing framing,
+    const struct guest_order *order, struct err *e)
 {
 	static const struct inbound fresh = INBOUND_INIT;
 	static const struct buf empty = BUF_INIT(WIRE_HEAD + WIRE_MAX);
+	const struct wire_exec *x = order->exec;
 	struct guest *g = mem_alloc(sizeof(*g));
 
 	/* Not zeroed: piece is only memory once something came. */
 	memset(g, 0, offsetof(struct guest, piece));
 	g->fd = fd;
 	g->in = fresh;
+	g->in.plain = framing == GUEST_PLAIN;
 	g->out = empty;
-	g->input = stdin_text;
-	g->input_size = stdin_text != NULL ? stdin_size : 0;
+	g->input = order->stdin_text;
+	g->input_size = order->stdin_text != NULL ? order->stdin_size : 0;
 	g->input_open = x->open_stdin;
 	g->last_at = NEVER;
 	wire_put_exec(&g->out, x);
@@ -212,7 +216,7 @@ guest_attach(int fd, const struct wire_exec *x, const char *stdin_text,
 		guest_free(g);
 		return NULL;
 	}
-	if (wait_started(g, gone, arg, e) != 0) {
+	if (wait_started(g, order, e) != 0) {
 		guest_free(g);
 		return NULL;
 	}
@@ -222,22 +226,35 @@ guest_attach(int fd, const struct wire_exec *x, const char *stdin_text,
 	return g;
 }
 
-struct guest *
-guest_exec(struct engine *en, const char *container, const struct wire_exec *x,
-    const char *stdin_text, size_t stdin_size, bool (*gone)(void *arg),
-    void *arg, struct err *e)
+static struct guest *
+exec_by_engine(struct engine *en, const char *container,
+    const struct guest_order *order, struct err *e)
 {
 	static const char *const argv[] = {GUEST_PROGRAM, "exec", NULL};
 	const struct exec_spec spec = {container, "0:0", argv};
+	struct wire_exec unfenced = *order->exec;
+	struct guest_order mine = *order;
 	int fd = exec_open(en, &spec, e);
 
+	/* PID 1 knows nothing of it. */
+	unfenced.generation = 0;
+	mine.exec = &unfenced;
 	if (fd >= 0)
-		return guest_attach(
-		    fd, x, stdin_text, stdin_size, gone, arg, e);
+		return guest_attach(fd, GUEST_DOCKER, &mine, e);
 	/* ABSENT: removed; CONFLICT: ended or paused. */
 	if (e->kind == ERR_ABSENT || e->kind == ERR_CONFLICT)
 		e->kind = ERR_RUN_NOT_RUNNING;
 	return NULL;
+}
+
+struct guest *
+guest_exec(struct engine *en, const struct guest_place *place,
+    const struct guest_order *order, struct err *e)
+{
+	if (*place->dir == '\0')
+		return exec_by_engine(en, place->container, order, e);
+	int fd = socket_open(place->dir, place->pid, CONNECT_MS, e);
+	return fd >= 0 ? guest_attach(fd, GUEST_PLAIN, order, e) : NULL;
 }
 
 bool

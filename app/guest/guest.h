@@ -1,9 +1,10 @@
 /*
  * The host's end of an operation in a run: start it, read its events, end it.
  *
- * The transport here is one-shot: `/.sbx/init exec` over a hijacked exec stream
- * of the engine. The host trusts nothing that comes back (DESIGN 9): frames are
- * bounded, order is checked, every wait has a deadline.
+ * Over one of two transports, chosen once per run: the socket on which the
+ * run's PID 1 serves, or `/.sbx/init exec` over a hijacked exec stream of the
+ * engine, one-shot and slower. The host trusts nothing that comes back (DESIGN
+ * 9): frames are bounded, order is checked, every wait has a deadline.
  */
 #ifndef SBX_GUEST_GUEST_H
 #define SBX_GUEST_GUEST_H
@@ -17,27 +18,56 @@
 #include <stdint.h>
 
 #define GUEST_PROGRAM "/.sbx/init" /* where a run has sbx-init */
+#define GUEST_SOCKET "guest.sock"  /* its socket's name, in a directory */
 
 struct guest;
 
-/*
- * Start a command in that container and wait (at most 30 s, or until *gone
- * says true; may be NULL) until it runs. stdin_text (NULL: none) is fed and
- * then ended, unless x->open_stdin is false; it stays the caller's and must
- * outlive the guest, x need not. Failures: ERR_INPUT (cwd, user, with a
- * sentence for the caller), ERR_CONFLICT (the run is at its pids limit),
- * ERR_RUN_NOT_RUNNING (the container has ended or is paused), ERR_ENGINE*,
- * ERR_GUEST, ERR_GONE_AWAY.
- */
-struct guest *guest_exec(struct engine *en, const char *container,
-    const struct wire_exec *x, const char *stdin_text, size_t stdin_size,
-    bool (*gone)(void *arg), void *arg, struct err *e);
+/* Which run. */
+struct guest_place {
+	const char *container; /* the engine's name or id */
+	/* The host's side of the directory with the socket, and the pid of the
+	 * run's init, which must be behind it; "" and 0 for one-shot execs. */
+	const char *dir;
+	int64_t pid;
+};
 
-/* The same over a connected descriptor that carries Docker's multiplexed
- * stream (docker/demux.h), and which now belongs to the guest. */
-struct guest *guest_attach(int fd, const struct wire_exec *x,
-    const char *stdin_text, size_t stdin_size, bool (*gone)(void *arg),
-    void *arg, struct err *e);
+/*
+ * Wait until the init serves on its socket. ERR_GUEST where it does not within
+ * timeout_ms, or at once where it never will: it has ended, or the host does
+ * not see the run's directory.
+ */
+int guest_wait(const struct guest_place *place, int timeout_ms, struct err *e);
+
+struct guest_order {
+	const struct wire_exec *exec;
+	/* Fed and then ended, unless exec->open_stdin is false; NULL: none. It
+	 * must outlive the guest, the rest need not. */
+	const char *stdin_text;
+	size_t stdin_size;
+	/* Where set, asked about every 200 ms: true gives up. */
+	bool (*gone)(void *arg);
+	void *arg;
+};
+
+/*
+ * Start a command there and wait (at most 30 s, or until *gone says true) until
+ * it runs. Failures: ERR_INPUT (cwd, user, with a sentence for the caller),
+ * ERR_RUN_EXHAUSTED (the run is at its pids limit), ERR_LEASE_SUPERSEDED (the
+ * guest knows a later generation), ERR_RUN_NOT_RUNNING (the container has ended
+ * or is paused), ERR_ENGINE*, ERR_GUEST, ERR_GONE_AWAY. Over a socket a
+ * container that has ended is ERR_GUEST as well.
+ */
+struct guest *guest_exec(struct engine *en, const struct guest_place *place,
+    const struct guest_order *order, struct err *e);
+
+enum guest_framing {
+	GUEST_PLAIN,  /* frames and nothing else */
+	GUEST_DOCKER, /* in Docker's multiplexed stream (docker/demux.h) */
+};
+
+/* The same over a connected descriptor, which now belongs to the guest. */
+struct guest *guest_attach(int fd, enum guest_framing framing,
+    const struct guest_order *order, struct err *e);
 
 /* Close: a command that still runs is killed by the guest within 2 s, unless
  * its exit was already reported. Takes NULL. */
@@ -72,6 +102,15 @@ int guest_next(struct guest *g, int other_fd, int timeout_ms,
 
 /* True where an event can be had without waiting: do not flush yet. */
 bool guest_pending(const struct guest *g);
+
+/*
+ * Tell the run's init that this generation was granted: whatever was admitted
+ * under an older one is ended when this returns, and refused from then on.
+ * *ret_known is the highest generation that it knows: where that was not below
+ * this one already, nothing was done and *ret_done is false. ERR_GUEST.
+ */
+int guest_fence(const struct guest_place *place, uint64_t generation,
+    bool *ret_done, uint64_t *ret_known, struct err *e);
 
 /* End the command now: TERM to its tree, KILL 1.5 s later; the exit event (or
  * GUEST_LOST) follows within 3 s. */

@@ -17,14 +17,12 @@ note(struct buf *to, const char *bytes, size_t size)
 	buf_add(to, bytes, size < room ? size : room);
 }
 
-int
-inbound_feed(struct inbound *in, const char *bytes, size_t size, struct err *e)
+static int
+feed_docker(struct inbound *in, const char *bytes, size_t size, struct err *e)
 {
 	const char *piece;
 	size_t used, piece_size;
 
-	buf_drop(&in->frames, in->at);
-	in->at = 0;
 	for (; size > 0; bytes += used, size -= used) {
 		if (demux_next(&in->demux, bytes, size, &used, &piece,
 			&piece_size, e) != 0) {
@@ -38,6 +36,18 @@ inbound_feed(struct inbound *in, const char *bytes, size_t size, struct err *e)
 		else if (in->state != INBOUND_OVER)
 			buf_add(&in->frames, piece, piece_size);
 	}
+	return 0;
+}
+
+int
+inbound_feed(struct inbound *in, const char *bytes, size_t size, struct err *e)
+{
+	buf_drop(&in->frames, in->at);
+	in->at = 0;
+	if (!in->plain && feed_docker(in, bytes, size, e) != 0)
+		return -1;
+	if (in->plain && in->state != INBOUND_OVER)
+		buf_add(&in->frames, bytes, size);
 	if (in->frames.over)
 		return err_set(e, ERR_GUEST, "the run's init sent too much");
 	return 0;
@@ -109,7 +119,7 @@ inbound_next(struct inbound *in, struct inbound_event *ret_event, struct err *e)
 		int rc = wire_next(in->frames.data + in->at,
 		    in->frames.size - in->at, &ev.type, &ev.bytes, &ev.size,
 		    &used, e);
-		if (rc < 0 && in->state == INBOUND_FRESH)
+		if (rc < 0 && in->state == INBOUND_FRESH && !in->plain)
 			return refused(in);
 		if (rc <= 0)
 			return rc;

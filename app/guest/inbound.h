@@ -1,6 +1,6 @@
 /*
- * What comes from a run's init over a Docker exec: the multiplexed stream taken
- * apart, and the frames in it, in the only order that makes sense.
+ * What comes from a run's init, in the only order that makes sense: frames, as
+ * they are on its socket, or in the multiplexed stream of a Docker exec.
  *
  * Pure: bytes in, events out, the same however the input is cut. Bounded: a
  * frame is at most WIRE_CHUNK, notes at most INBOUND_NOTES. Whatever is wrong
@@ -26,6 +26,7 @@ enum inbound_state {
 };
 
 struct inbound {
+	bool plain; /* frames alone, not in Docker's stream; set at first */
 	enum inbound_state state;
 	struct demux demux;
 	struct buf frames; /* received; the text where REFUSED */
@@ -36,7 +37,7 @@ struct inbound {
 
 #define INBOUND_INIT                                                    \
 	{                                                               \
-		INBOUND_FRESH, DEMUX_INIT,                              \
+		false, INBOUND_FRESH, DEMUX_INIT,                       \
 		    BUF_INIT(WIRE_HEAD + WIRE_CHUNK + INBOUND_FEED), 0, \
 		    BUF_INIT(INBOUND_NOTES), WIRE_WINDOW                \
 	}

@@ -43,6 +43,7 @@ refusal_of_guest(
 	    {WIRE_FAIL_CWD, ERR_INPUT, "cwd: "},
 	    {WIRE_FAIL_USER, ERR_INPUT, "user: "},
 	    {WIRE_FAIL_LIMIT, ERR_RUN_EXHAUSTED, ""},
+	    {WIRE_FAIL_FENCED, ERR_LEASE_SUPERSEDED, "superseded: "},
 	};
 	BUF_AUTO said = BUF_INIT(CLEAN_MAX);
 

@@ -7,6 +7,7 @@
 #include "run/destroy.h"
 #include "run/env.h"
 #include "run/place.h"
+#include "run/reach.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -119,6 +120,7 @@ make_labels(const struct run_ctx *ctx, const struct run *run, struct arena *a,
 		arena_printf(a, "%lld", (long long)run->memory_mb)},
 	    {"teploy.sandbox.cpus", arena_printf(a, "%.9g", run->cpus)},
 	    {"teploy.sandbox.autoextend", run->auto_extend ? "1" : "0"},
+	    {"teploy.sandbox.transport", run->transport},
 	    {"teploy.sandbox.pids",
 		arena_printf(a, "%lld", (long long)run->pids)},
 	};
@@ -131,14 +133,20 @@ static int
 make_container(struct making *m, const struct run *run, struct arena *a,
     char ret_id[CONTAINER_ID_SIZE], struct err *e)
 {
-	static const char *const entrypoint[] = {"/.sbx/init", NULL};
+	static const char *const entrypoint[] = {GUEST_PROGRAM, NULL};
 	static const char *const drop[] = {
 	    "NET_RAW", "MKNOD", "AUDIT_WRITE", NULL};
-	const char *const cmd[] = {"run", "--user", run->user, NULL};
 	const struct run_ctx *ctx = m->ctx;
-	struct mount init = {"bind", ctx->config->init, "/.sbx/init", true};
+	struct mount mounts[] = {{.type = "bind",
+				     .source = ctx->config->init,
+				     .target = GUEST_PROGRAM,
+				     .readonly = true},
+	    {.type = NULL}};
+	char name[RUN_NAME_SIZE], volume[RUN_VOLUME_SIZE];
+	bool socket = reach_mount(run, volume, &mounts[1]);
+	const char *const cmd[] = {"run", "--user", run->user,
+	    socket ? "--socket" : NULL, REACH_MOUNT "/" GUEST_SOCKET, NULL};
 	struct label labels[16];
-	char name[RUN_NAME_SIZE];
 
 	run_name(run->id, name);
 	struct container_spec spec = {
@@ -149,8 +157,8 @@ make_container(struct making *m, const struct run *run, struct arena *a,
 	    .cmd = cmd,
 	    .labels = labels,
 	    .label_count = make_labels(ctx, run, a, labels),
-	    .mounts = &init,
-	    .mount_count = 1,
+	    .mounts = mounts,
+	    .mount_count = socket ? 2 : 1,
 	    .network = str_eq(run->network, "open") ? "bridge" : "none",
 	    .runtime = ctx->config->runtime,
 	    .memory_bytes = run->memory_mb << 20,
@@ -174,7 +182,8 @@ build(struct making *m, const struct run_request *rq, struct run *run,
 		return -1;
 	if (step(m, "create", e) != 0)
 		return -1;
-	if (make_container(m, run, a, container, e) != 0)
+	if (reach_prepare(ctx, run, a, e) != 0 ||
+	    make_container(m, run, a, container, e) != 0)
 		return err_wrap(e, "creating the container");
 	if (run_creating(ctx->redis, run->id, container, e) != 0)
 		return -1;
@@ -183,6 +192,8 @@ build(struct making *m, const struct run_request *rq, struct run *run,
 		return -1;
 	if (container_start(ctx->engine, container, e) != 0)
 		return err_wrap(e, "starting the container");
+	if (reach_settle(ctx, run, e) != 0)
+		return -1;
 	if (rq->init.cmd != NULL &&
 	    (step(m, "init", e) != 0 || init_command_run(ctx, run, &rq->init,
 					    making_gone, m, a, e) != 0))

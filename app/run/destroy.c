@@ -2,6 +2,7 @@
 #include "run/destroy.h"
 #include "docker/container.h"
 #include "run/place.h"
+#include "run/reach.h"
 #include "store/run.h"
 
 #include <errno.h>
@@ -36,6 +37,8 @@ run_remove(const struct run_ctx *ctx, const char *id, struct err *e)
 	run_name(id, name);
 	if (container_remove(ctx->engine, name, e) != 0)
 		return err_wrap(e, "removing the container of run %s", id);
+	if (reach_remove(ctx, id, e) != 0)
+		return err_wrap(e, "removing the volume of run %s", id);
 	return remove_directory(ctx->config, id, e);
 }
 

@@ -1,8 +1,8 @@
 /* The command that a creation runs once. */
 #include "run/init_command.h"
-#include "guest/guest.h"
 #include "lib/clock.h"
 #include "run/env.h"
+#include "run/reach.h"
 
 #include <string.h>
 
@@ -72,7 +72,7 @@ follow(struct guest *g, bool (*gone)(void *arg), void *arg, struct err *e)
 }
 
 int
-init_command_run(const struct run_ctx *ctx, const struct run *run,
+init_command_run(const struct run_ctx *ctx, struct run *run,
     const struct init_command *init, bool (*gone)(void *arg), void *arg,
     struct arena *a, struct err *e)
 {
@@ -85,8 +85,8 @@ init_command_run(const struct run_ctx *ctx, const struct run *run,
 
 	if (run_env_read(ctx->config, run->id, NULL, a, &x.env, e) != 0)
 		return -1;
-	struct guest *g =
-	    guest_exec(ctx->engine, run->container, &x, NULL, 0, gone, arg, e);
+	const struct guest_order order = {.exec = &x, .gone = gone, .arg = arg};
+	struct guest *g = reach_exec(ctx, run, &order, e);
 	if (g == NULL)
 		return err_wrap(e, "init");
 	int rc = follow(g, gone, arg, e);

@@ -18,7 +18,7 @@ struct init_command {
  * ERR_INIT_FAILED unless it exits with 0, with the tail of its output;
  * ERR_GONE_AWAY where *gone says true.
  */
-int init_command_run(const struct run_ctx *ctx, const struct run *run,
+int init_command_run(const struct run_ctx *ctx, struct run *run,
     const struct init_command *init, bool (*gone)(void *arg), void *arg,
     struct arena *a, struct err *e);
 

@@ -12,6 +12,13 @@ run_name(const char *id, char to[RUN_NAME_SIZE])
 }
 
 void
+run_volume(const char *id, const char *what, char to[RUN_VOLUME_SIZE])
+{
+	(void)snprintf(to, RUN_VOLUME_SIZE, RUN_PREFIX "%s-%s", id, what);
+	str_lower(to);
+}
+
+void
 run_path(const struct config *config, const char *id, const char *file,
     char to[RUN_PATH_SIZE])
 {

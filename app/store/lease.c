@@ -35,6 +35,23 @@ lease_acquire(struct redis *r, const char *id, const char *owner,
 	script_add_int(&c, ttl_ms);
 	script_add(&c, waiter);
 	script_add_int(&c, LEASE_WAIT_MARK_MS);
+	script_add_int(&c, 0);
+	return run_lease(r, &c, ret_lease, e);
+}
+
+int
+lease_raise(struct redis *r, const char *id, const char *owner, int64_t ttl_ms,
+    int64_t above, struct lease *ret_lease, struct err *e)
+{
+	struct script_call c;
+
+	script_begin(&c, SCRIPT_lease_acquire);
+	script_add(&c, id);
+	script_add(&c, owner);
+	script_add_int(&c, ttl_ms);
+	script_add(&c, "");
+	script_add_int(&c, LEASE_WAIT_MARK_MS);
+	script_add_int(&c, above);
 	return run_lease(r, &c, ret_lease, e);
 }
 

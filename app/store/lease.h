@@ -32,6 +32,10 @@ struct lease {
  */
 int lease_acquire(struct redis *r, const char *id, const char *owner,
     int64_t ttl_ms, const char *waiter, struct lease *ret_lease, struct err *e);
+/* Grant again, to the holder of the active lease, with a generation above that
+ * one: the run's guest knows it already. */
+int lease_raise(struct redis *r, const char *id, const char *owner,
+    int64_t ttl_ms, int64_t above, struct lease *ret_lease, struct err *e);
 int lease_forget(
     struct redis *r, const char *id, const char *waiter, struct err *e);
 

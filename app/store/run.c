@@ -204,6 +204,19 @@ run_adopt(struct redis *r, struct run *run, bool *ret_adopted, struct err *e)
 }
 
 int
+run_reached(struct redis *r, const struct run *run, struct err *e)
+{
+	struct script_call c;
+
+	script_begin(&c, SCRIPT_run_reached);
+	script_add(&c, run->id);
+	script_add(&c, run->transport);
+	script_add(&c, run->guest_dir);
+	script_add_int(&c, run->guest_pid);
+	return script_do(r, &c, e);
+}
+
+int
 run_exited(struct redis *r, const struct run *run, struct err *e)
 {
 	struct script_call c;

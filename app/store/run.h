@@ -50,6 +50,10 @@ struct run {
 	const char *lease_holder; /* "" where none, or released */
 	int64_t lease_generation, lease_expires_ms;
 	bool auto_extend;
+	/* the way to its init (run/reach.h): "socket", with the host's side of
+	 * its directory and its pid, or "exec", which "" is too */
+	const char *transport, *guest_dir;
+	int64_t guest_pid;
 	/* not fields: when it was read, and operations in flight then */
 	int64_t read_ms, in_flight;
 };
@@ -76,6 +80,10 @@ int run_creating(
  * ERR_STORE_AWAY the run may have started; a teardown is right either way. */
 int run_started(
     struct redis *r, const char *id, const struct idem *idem, struct err *e);
+
+/* Record the way to a run's init: transport, guest_dir, guest_pid. No effect
+ * where there is no record. */
+int run_reached(struct redis *r, const struct run *run, struct err *e);
 
 /* Adopt what is left of a run whose record is lost (reaper): the given record,
  * state running or destroying, created_ms kept, expires_ms = min(created +

@@ -77,8 +77,10 @@ begin(const struct buf *first, char stream, bool closed, uint32_t timeout_ms,
 	say(&p, stream, first);
 	if (closed)
 		assert_int_equal(shutdown(p.fd, SHUT_WR), 0);
-	p.guest = guest_attach(fd[0], &x, input,
-	    input != NULL ? strlen(input) : 0, NULL, NULL, &p.e);
+	const struct guest_order order = {.exec = &x,
+	    .stdin_text = input,
+	    .stdin_size = input != NULL ? strlen(input) : 0};
+	p.guest = guest_attach(fd[0], GUEST_DOCKER, &order, &p.e);
 	return p;
 }
 
@@ -347,7 +349,8 @@ command_that_is_too_large_is_refused(void **state)
 	const struct wire_exec x = {
 	    .script = script, .env = env, .cwd = "/", .user = ""};
 	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, fd), 0);
-	assert_null(guest_attach(fd[0], &x, NULL, 0, NULL, NULL, &e));
+	const struct guest_order order = {.exec = &x};
+	assert_null(guest_attach(fd[0], GUEST_PLAIN, &order, &e));
 	assert_int_equal(e.kind, ERR_INPUT);
 	fd_close(&fd[1]);
 	free(script);

@@ -16,6 +16,8 @@ callers_mistakes_are_input_errors(void **state)
 	assert_string_equal(e.text, "cwd: no dir");
 	check_fails(
 	    refusal_of_guest(WIRE_FAIL_USER, "x", 1, &e), &e, ERR_INPUT);
+	check_fails(refusal_of_guest(WIRE_FAIL_FENCED, "x", 1, &e), &e,
+	    ERR_LEASE_SUPERSEDED);
 	check_fails(refusal_of_guest(WIRE_FAIL_LIMIT, "x", 1, &e), &e,
 	    ERR_RUN_EXHAUSTED);
 	check_fails(

@@ -1,9 +1,10 @@
 -- Grant a lease, or say why not. Who may wait (a token, '' for nobody) and
 -- finds the run busy leaves a mark that keeps new operations out, and asks
--- again before the mark is over. Replies: generation and expiry, or 0 and how
--- many operations are in flight.
+-- again before the mark is over. The generation is above `above`, the highest
+-- that the run's guest knows. Replies: generation and expiry, or 0 and how many
+-- operations are in flight.
 local id, owner, ttl = ARGV[1], ARGV[2], tonumber(ARGV[3])
-local waiter, mark = ARGV[4], tonumber(ARGV[5])
+local waiter, mark, above = ARGV[4], tonumber(ARGV[5]), tonumber(ARGV[6])
 local time = now()
 local from = state(id)
 
@@ -34,7 +35,8 @@ if busy > 0 then
 		'leaseWaiterUntil', text(time + mark))
 	return {'0', text(busy)}
 end
-local generation, expires = text(l.generation + 1), text(time + ttl)
+local generation = text(math.max(l.generation, above) + 1)
+local expires = text(time + ttl)
 redis.call('HDEL', record(id), 'leaseWaiter', 'leaseWaiterUntil')
 redis.call('HSET', record(id), 'leaseHolder', owner, 'leaseGeneration',
 	generation, 'leaseExpiresAt', expires)

@@ -1,0 +1,238 @@
+/* The way to a run's init. */
+#include "run/reach.h"
+#include "docker/volume.h"
+#include "lib/clock.h"
+#include "lib/str.h"
+#include "run/exit.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+
+#define SERVE_MS 5000 /* for an init to serve, once its container runs */
+#define ENDED_MS 3000 /* for the engine to notice that an init has ended */
+#define KNOWN_MAX (INT64_C(1) << 52) /* a script's numbers are doubles */
+
+static bool
+by_socket(const struct run *run)
+{
+	return run->transport != NULL && str_eq(run->transport, "socket");
+}
+
+static struct guest_place
+place(const struct run *run)
+{
+	bool socket = by_socket(run);
+
+	return (struct guest_place){run->container,
+	    socket ? run->guest_dir : "", socket ? run->guest_pid : 0};
+}
+
+static void
+choose_exec(struct run *run)
+{
+	run->transport = "exec";
+	run->guest_dir = "";
+	run->guest_pid = 0;
+}
+
+/* -- choosing -------------------------------------------------------------- */
+
+int
+reach_prepare(
+    const struct run_ctx *ctx, struct run *run, struct arena *a, struct err *e)
+{
+	const struct config *config = ctx->config;
+	const struct label labels[] = {
+	    {"teploy.sandbox", "1"},
+	    {"teploy.sandbox.run", run->id},
+	    {"teploy.sandbox.instance", ctx->instance},
+	};
+	struct volume_info info;
+	char name[RUN_VOLUME_SIZE];
+
+	choose_exec(run);
+	/* gVisor's sockets do not cross (FACTS G). */
+	if (str_eq(config->guest, "exec") ||
+	    (str_eq(config->guest, "auto") &&
+		str_starts(config->runtime, "runsc")))
+		return 0;
+	run_volume(run->id, "guest", name);
+	/* Bounded: what root of the run puts there is the host's memory. */
+	const struct volume_spec spec = {
+	    .name = name,
+	    .type = "tmpfs",
+	    .device = "tmpfs",
+	    .options = "size=64k,nr_inodes=8,mode=0755",
+	    .labels = labels,
+	    .label_count = sizeof(labels) / sizeof(labels[0]),
+	};
+	if (volume_create(ctx->engine, &spec, &info, e) != 0)
+		return -1;
+	run->transport = "socket";
+	run->guest_dir = arena_strdup(a, info.mountpoint);
+	volume_info_release(&info);
+	return 0;
+}
+
+bool
+reach_mount(
+    const struct run *run, char name[RUN_VOLUME_SIZE], struct mount *ret_mount)
+{
+	if (!by_socket(run))
+		return false;
+	run_volume(run->id, "guest", name);
+	*ret_mount = (struct mount){
+	    .type = "volume",
+	    .source = name,
+	    .target = REACH_MOUNT,
+	    .no_copy = true,
+	};
+	return true;
+}
+
+/* Find the init's pid, and wait until it serves. */
+static int
+find_init(const struct run_ctx *ctx, struct run *run, struct err *e)
+{
+	struct container_info info;
+	char name[RUN_NAME_SIZE];
+
+	run_name(run->id, name);
+	if (container_inspect(ctx->engine, name, &info, e) != 0)
+		return -1;
+	run->guest_pid = info.pid;
+	container_info_release(&info);
+	const struct guest_place at = place(run);
+	return guest_wait(&at, SERVE_MS, e);
+}
+
+int
+reach_settle(const struct run_ctx *ctx, struct run *run, struct err *e)
+{
+	if (!by_socket(run))
+		return 0;
+	if (find_init(ctx, run, e) != 0) {
+		if (e->kind != ERR_GUEST ||
+		    str_eq(ctx->config->guest, "socket"))
+			return -1;
+		choose_exec(run);
+	}
+	return run_reached(ctx->redis, run, e);
+}
+
+int
+reach_again(
+    const struct run_ctx *ctx, struct run *run, struct arena *a, struct err *e)
+{
+	struct volume_info info;
+	char name[RUN_VOLUME_SIZE];
+
+	if (!by_socket(run))
+		return 0;
+	run_volume(run->id, "guest", name);
+	if (volume_inspect(ctx->engine, name, &info, e) != 0)
+		return -1;
+	run->guest_dir = arena_strdup(a, info.mountpoint);
+	volume_info_release(&info);
+	return reach_settle(ctx, run, e);
+}
+
+int
+reach_remove(const struct run_ctx *ctx, const char *id, struct err *e)
+{
+	char name[RUN_VOLUME_SIZE];
+
+	run_volume(id, "guest", name);
+	return volume_remove(ctx->engine, name, e);
+}
+
+/* -- going there ----------------------------------------------------------- */
+
+/* The socket led nowhere: true where the container has another init by now,
+ * that of a restart, which serves. */
+static bool
+restarted(const struct run_ctx *ctx, struct run *run)
+{
+	int64_t before = run->guest_pid;
+	struct err ignored = ERR_INIT;
+
+	return by_socket(run) && kill((pid_t)before, 0) != 0 &&
+	       errno == ESRCH && find_init(ctx, run, &ignored) == 0 &&
+	       run->guest_pid != before &&
+	       run_reached(ctx->redis, run, &ignored) == 0;
+}
+
+/* Where the init has ended, so has the container: until the engine says so. */
+static void
+await_end(const struct run_ctx *ctx, struct run *run)
+{
+	int64_t deadline = clock_mono_ms() + ENDED_MS;
+	struct err ignored = ERR_INIT;
+	bool present = true;
+
+	while (kill((pid_t)run->guest_pid, 0) != 0 && errno == ESRCH &&
+	       run_exit_observe(ctx, run, &present, &ignored) == 0 && present &&
+	       str_eq(run->state, "running") && clock_left(deadline) > 0)
+		(void)poll(NULL, 0, 10);
+}
+
+/* *e is why nothing came of a connection: that the run has ended, or that. */
+static void
+explain(const struct run_ctx *ctx, struct run *run, struct err *e)
+{
+	const struct err was = *e;
+
+	if (by_socket(run) && e->kind == ERR_GUEST) {
+		await_end(ctx, run);
+		e->kind = ERR_RUN_NOT_RUNNING;
+	}
+	(void)run_exit_explain(ctx, run, e);
+	if (str_eq(e->text, was.text))
+		e->kind = was.kind;
+}
+
+struct guest *
+reach_exec(const struct run_ctx *ctx, struct run *run,
+    const struct guest_order *order, struct err *e)
+{
+	struct guest_place at = place(run);
+	struct guest *g = guest_exec(ctx->engine, &at, order, e);
+
+	if (g == NULL && e->kind == ERR_GUEST && restarted(ctx, run)) {
+		at = place(run);
+		g = guest_exec(ctx->engine, &at, order, e);
+	}
+	if (g == NULL)
+		explain(ctx, run, e);
+	return g;
+}
+
+int
+reach_fence(const struct run_ctx *ctx, struct run *run, int64_t generation,
+    int64_t *ret_known, struct err *e)
+{
+	struct guest_place at = place(run);
+	uint64_t known = 0;
+	bool done = false;
+
+	*ret_known = 0;
+	if (!by_socket(run) || !str_eq(run->state, "running"))
+		return 0;
+	int rc = guest_fence(&at, (uint64_t)generation, &done, &known, e);
+	if (rc != 0 && restarted(ctx, run)) {
+		at = place(run);
+		rc = guest_fence(&at, (uint64_t)generation, &done, &known, e);
+	}
+	if (rc != 0) {
+		explain(ctx, run, e);
+		return e->kind == ERR_RUN_NOT_RUNNING ? 0 : -1;
+	}
+	if (done)
+		return 0;
+	if (known < (uint64_t)generation || known > KNOWN_MAX)
+		return err_set(e, ERR_GUEST, "the run's init made no sense");
+	*ret_known = (int64_t)known;
+	return 0;
+}
