@@ -11,6 +11,7 @@
 #include "store/run.h"
 
 #include <pthread.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 
@@ -28,31 +29,35 @@ static struct stream *stream[STREAMS];
 
 /* -- short calls --------------------------------------------------------- */
 
-/* The quietest of three goes: this may be a busy machine. */
+static int
+by_p99(const void *a, const void *b)
+{
+	const struct load_result *x = a, *y = b;
+	double p = samples_at(&x->ms, 0.99), q = samples_at(&y->ms, 0.99);
+
+	return (p > q) - (p < q);
+}
+
+/* The middle one of three goes, by its p99. third is one more path that is
+ * asked for; may be NULL, as other may (load.h). */
 static struct load_result
-short_calls(const char *other)
+short_calls(const char *third, const char *other)
 {
 	char one[64];
-	const struct load load = {.path = {"/health", one},
+	const struct load load = {.path = {"/health", one, third},
 	    .other = other,
 	    .connections = 4,
 	    .for_ms = LOAD_MS,
 	    .every_us = PACED_US};
-	struct load_result best = {.per_second = 0};
+	struct load_result go[3];
 
 	(void)snprintf(one, sizeof(one), "/v1/runs/%s", run[0]);
-	for (int i = 0; i < 3; i++) {
-		struct load_result r = load_run(&load);
-
-		if (i == 0 ||
-		    samples_at(&r.ms, 0.99) < samples_at(&best.ms, 0.99)) {
-			load_release(&best);
-			best = r;
-		} else {
-			load_release(&r);
-		}
-	}
-	return best;
+	for (int i = 0; i < 3; i++)
+		go[i] = load_run(&load);
+	qsort(go, 3, sizeof(go[0]), by_p99);
+	load_release(&go[0]);
+	load_release(&go[2]);
+	return go[1];
 }
 
 static void
@@ -98,15 +103,16 @@ static void
 engine_lists(char *to, size_t room)
 {
 	struct raw raw = raw_open();
-	int64_t start = clock_mono_us(), end = start + LOAD_MS * 1000 / 3;
+	char path[160];
 	int count = 0;
 
+	(void)snprintf(path, sizeof(path),
+	    "/containers/json?filters=%%7B%%22label%%22%%3A%%5B%%22"
+	    "teploy.sandbox.instance%%3D%s%%22%%5D%%7D",
+	    stack.instance);
+	int64_t start = clock_mono_us(), end = start + LOAD_MS * 1000 / 3;
 	for (; clock_mono_us() < end; count++)
-		assert_int_equal(raw_call(&raw, "GET",
-				     "/containers/json?filters=%7B%22label%22"
-				     "%3A%5B%22teploy.sandbox%3D1%22%5D%7D",
-				     NULL, NULL),
-		    200);
+		assert_int_equal(raw_call(&raw, "GET", path, NULL, NULL), 200);
 	(void)snprintf(to, room, "engine lists containers %.0f/s",
 	    count * 1e6 / (double)(clock_mono_us() - start));
 	raw_close(&raw);
@@ -169,8 +175,8 @@ runs_are_listed_many_times_a_second(void **state)
 	throughput_row(
 	    "GET /v1/runs?limit=20 of 1001", "/v1/runs?limit=20", "");
 	throughput_row("GET /v1/runs/{id} of 1001", run_url(run[0], ""), "");
-	struct load_result alone = short_calls(NULL);
-	struct load_result beside_list = short_calls("/v1/runs");
+	struct load_result alone = short_calls(NULL, NULL);
+	struct load_result beside_list = short_calls(NULL, "/v1/runs");
 	latency_row("short calls beside lists of 1001, p50", &beside_list,
 	    &alone, 0.5, 0);
 	latency_row("short calls beside lists of 1001, p99", &beside_list,
@@ -259,13 +265,13 @@ short_calls_stay_short_while_500_commands_stream(void **state)
 		run_from(json_pack("{s:s,s:{s:i,s:i}}", "image", IMAGE_PLAIN,
 			     "limits", "memoryMb", 256, "pids", 1024),
 		    run[i]);
-	struct load_result idle = short_calls(NULL);
+	struct load_result idle = short_calls("/v1/runs", NULL);
 	double idle_kb = workers_kb();
 	int64_t start = clock_mono_ms();
 	open_streams();
 	double opened_sec = (double)(clock_mono_ms() - start) / 1000;
 	double busy_kb = workers_kb();
-	struct load_result busy = short_calls(NULL);
+	struct load_result busy = short_calls("/v1/runs", NULL);
 
 	latency_row("short calls, 500 streams, p50", &busy, &idle, 0.5, 0);
 	latency_row(

@@ -4,10 +4,9 @@
  * of a run: created, first command, beside a container of the same shape.
  */
 #include "../e2e/harness.h"
+#include "direct.h"
 #include "measure.h"
 #include "raw.h"
-
-#include "guest/guest.h"
 
 #include <fcntl.h>
 #include <spawn.h>
@@ -83,20 +82,13 @@ raw_api(void *arg)
 static double
 guest_only(void *arg)
 {
-	static const char *const none[] = {NULL};
-	const struct wire_exec x = {
-	    .script = "echo hi", .env = none, .cwd = "/work", .user = ""};
 	struct guest_event ev = {.type = GUEST_NOTHING};
-	struct err e = ERR_INIT;
 	int64_t start = clock_mono_us();
+	struct guest *g = direct_exec(engine, container, "echo hi");
 
 	(void)arg;
-	struct guest *g =
-	    guest_exec(engine, container, &x, NULL, 0, NULL, NULL, &e);
-	if (g == NULL)
-		fail_msg("%s", e.text);
 	while (ev.type != GUEST_EXIT)
-		check_ok(guest_next(g, -1, 60000, &ev, &e), &e);
+		ev = direct_next(g);
 	double ms = since(start);
 	assert_int_equal(ev.exit.code, 0);
 	guest_free(g);

@@ -2,7 +2,6 @@
 #include "measure.h"
 #include "lib/mem.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -41,8 +40,10 @@ samples_at(const struct samples *s, double share)
 	double *sorted = mem_alloc(mem_array(s->count, sizeof(*sorted)));
 	memcpy(sorted, s->value, s->count * sizeof(*sorted));
 	qsort(sorted, s->count, sizeof(*sorted), by_value);
-	/* Nearest rank. */
-	size_t rank = (size_t)ceil(share * (double)s->count);
+	/* Nearest rank, rounded up. */
+	double exact = share * (double)s->count;
+	size_t rank = (size_t)exact;
+	rank += (double)rank < exact;
 	double value = sorted[rank > 0 ? rank - 1 : 0];
 	free(sorted);
 	return value;
