@@ -37,7 +37,7 @@ take_lock() {
 		holder=$(<"$run/serve.lock")
 		if [[ -d /proc/${holder:-none} ]] || ((SECONDS >= deadline)); then
 			say "another teploy-sandbox serve (pid ${holder:-unknown}) runs on $run" >&2
-			die "stop it, or set SBX_RUN_DIR, SBX_STATE_DIR and SBX_ADDR to others"
+			die "stop it, or set SBX_RUN_DIR, SBX_STATE_DIR, SBX_TOKEN_FILE, SBX_CACHE_ROOT and SBX_ADDR to others"
 		fi
 		pause 0.05
 	done
@@ -142,12 +142,14 @@ show_use() {
 		say "note: $run is no tmpfs: environment values of runs touch the disk"
 	[[ $(status_of /health/ready) == 200 ]] ||
 		say "not ready yet: $(api "$url/health/ready")"
+	local runs='runs stay until their time is up'
+	((!destroy_runs)) || runs='and destroys the runs'
 	cat <<-EOF
 
 		Try it:
 		  curl -H "Authorization: Bearer \$(head -n1 $SBX_TOKEN_FILE)" \\
 		    $url/v1/runs -d '{"image":"debian:12"}'
-		Ctrl-C stops all of this; runs stay until their time is up.
+		Ctrl-C stops all of this; $runs.
 
 	EOF
 }
@@ -183,8 +185,8 @@ destroy_all_runs() {
 
 # Nothing new comes in, then what is in flight ends, then what it stood on.
 take_down() {
-	say "stopping: requests in flight have $SBX_DRAIN_SEC s (again: stop at once)"
 	((!destroy_runs)) || ! api_answers || destroy_all_runs
+	say "stopping: requests in flight have $SBX_DRAIN_SEC s (again: stop at once)"
 	child_signal nginx QUIT
 	child_signal app TERM
 	child_signal reaper TERM
