@@ -210,6 +210,18 @@ observe(struct pass *p, struct run *run, struct err *e)
 	return 0;
 }
 
+/* Why it ended may be known better by now. */
+static int
+review(struct pass *p, struct run *run, struct err *e)
+{
+	bool changed;
+
+	if (run_exit_review(&p->s->ctx, run, &changed, e) != 0)
+		return -1;
+	p->exited += changed;
+	return 0;
+}
+
 static int
 one_container(struct pass *p, const struct container_info *info, struct err *e)
 {
@@ -224,6 +236,8 @@ one_container(struct pass *p, const struct container_info *info, struct err *e)
 	p->seen[run - p->run] = true;
 	if (str_eq(run->state, "running") && orphan_ended(info))
 		return observe(p, run, e);
+	if (str_eq(run->state, "exited"))
+		return review(p, run, e);
 	return 0;
 }
 

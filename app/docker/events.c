@@ -9,26 +9,32 @@
 #define PATH_ROOM 128
 #define REMEMBERED 256 /* at most: a memory so full has lost older ones */
 
-static bool
-is_end(const json_t *event, const char *container)
+/* What is remembered. */
+struct memory {
+	size_t count;	 /* of everything */
+	bool start, end; /* of the container */
+};
+
+static void
+take_in(struct memory *m, const json_t *event, const char *container)
 {
 	const char *action =
 	    json_string_value(json_object_get(event, "Action"));
 	const char *id = json_string_value(
 	    json_object_get(json_object_get(event, "Actor"), "ID"));
 
-	return action != NULL && id != NULL && str_eq(action, "die") &&
-	       str_eq(id, container);
+	m->count++;
+	if (action == NULL || id == NULL || !str_eq(id, container))
+		return;
+	m->start = m->start || str_eq(action, "start");
+	m->end = m->end || str_eq(action, "die");
 }
 
 /* One JSON object after the other. */
 static int
-count_events(const struct buf *body, const char *container, size_t *ret_count,
-    bool *ret_end, struct err *e)
+read_events(struct memory *m, const struct buf *body, const char *container,
+    struct err *e)
 {
-	size_t count = 0;
-	bool end = false;
-
 	for (size_t at = 0; at < body->size;) {
 		json_error_t error;
 		json_auto_t *event = json_loadb(body->data + at,
@@ -37,41 +43,78 @@ count_events(const struct buf *body, const char *container, size_t *ret_count,
 		if (event == NULL)
 			return err_set(
 			    e, ERR_ENGINE, "Docker's events make no sense");
-		count++;
-		end = end || is_end(event, container);
+		take_in(m, event, container);
 		at += (size_t)error.position;
 		while (at < body->size && body->data[at] == '\n')
 			at++;
 	}
-	*ret_count = count;
-	*ret_end = end;
 	return 0;
 }
 
-int
-events_missed_end(
-    struct engine *en, const char *container, bool *ret_missed, struct err *e)
+static int
+get(struct engine *en, const char *path, struct engine_reply *reply,
+    struct err *e)
+{
+	const struct engine_call call = {
+	    .method = "GET", .path = path, .timeout_ms = EVENTS_MS};
+
+	if (engine_do(en, &call, reply, e) != 0)
+		return err_wrap(e, "cannot ask for the engine's past");
+	return reply->status == 200
+		   ? 0
+		   : engine_refused(
+			 reply, "cannot ask for the engine's past", e);
+}
+
+static int
+remember(
+    struct engine *en, const char *container, struct memory *m, struct err *e)
 {
 	BUF_AUTO path = BUF_INIT(PATH_ROOM);
 	ENGINE_REPLY_AUTO reply = ENGINE_REPLY_INIT;
 	struct timespec now;
-	size_t count = 0;
-	bool end = false;
 
-	/* With an end that has passed it answers at once. The filters are ours,
-	 * not the engine's: those of other events are counted. */
+	/* With an end that has passed it answers at once. No filter: the events
+	 * of others are counted. */
 	(void)clock_gettime(CLOCK_REALTIME, &now);
 	buf_addf(&path, "/events?since=1&until=%lld.%09ld",
 	    (long long)now.tv_sec, now.tv_nsec);
-	const struct engine_call call = {
-	    .method = "GET", .path = path.data, .timeout_ms = EVENTS_MS};
-	if (engine_do(en, &call, &reply, e) != 0)
-		return err_wrap(e, "cannot read the engine's events");
-	if (reply.status != 200)
-		return engine_refused(
-		    &reply, "cannot read the engine's events", e);
-	if (count_events(&reply.body, container, &count, &end, e) != 0)
+	if (get(en, path.data, &reply, e) != 0)
 		return -1;
-	*ret_missed = !end && count < REMEMBERED;
+	return read_events(m, &reply.body, container, e);
+}
+
+/* Containers outlive the engine. */
+static int
+restores(struct engine *en, bool *ret_restores, struct err *e)
+{
+	ENGINE_REPLY_AUTO reply = ENGINE_REPLY_INIT;
+
+	if (get(en, "/info", &reply, e) != 0)
+		return -1;
+	json_auto_t *info =
+	    json_loadb(reply.body.data, reply.body.size, 0, NULL);
+	*ret_restores =
+	    json_is_true(json_object_get(info, "LiveRestoreEnabled"));
+	return 0;
+}
+
+int
+events_restart_ended(
+    struct engine *en, const char *container, bool *ret_restart, struct err *e)
+{
+	struct memory m = {0};
+	bool outlived = false;
+
+	if (remember(en, container, &m, e) != 0)
+		return -1;
+	/* One that it did not see start ran under an engine before it. If it
+	 * saw the end all the same, then either the run had outlived that one,
+	 * or (after a kill, which leaves containers running) the end was the
+	 * first that this one did. */
+	bool before = !m.start && m.count < REMEMBERED;
+	if (before && m.end && restores(en, &outlived, e) != 0)
+		return -1;
+	*ret_restart = before && !outlived;
 	return 0;
 }

@@ -8,11 +8,11 @@
 #include "docker/engine.h"
 
 /*
- * The engine that runs now did not see this container (its id) end: it was
- * started after that. False also where it cannot be told, since the engine has
- * seen too much else by now.
+ * This container (its id), which has ended, was ended by a restart of the
+ * engine: as that stopped, or as it started. False also where it cannot be
+ * told, since the engine has seen too much else by now.
  */
-int events_missed_end(
-    struct engine *en, const char *container, bool *ret_missed, struct err *e);
+int events_restart_ended(
+    struct engine *en, const char *container, bool *ret_restart, struct err *e);
 
 #endif

@@ -8,6 +8,9 @@
 #include <signal.h>
 
 #define CODE_KILLED (128 + SIGKILL)
+#define REVIEW_MS 60000 /* more than an engine takes to stop and start */
+
+static const char engine_restart[] = "engine-restart";
 
 /* PID 1 is ours and ends by itself only when told to: another end is a kill
  * from outside, of the kernel's making (OOM), the engine's or a person's. An
@@ -17,12 +20,13 @@ static const char *
 reason(struct engine *en, const struct container_info *info)
 {
 	struct err ignored = ERR_INIT;
-	bool missed = false;
+	bool restart = false;
 
 	if (info->oom_killed)
 		return "out-of-memory";
-	if (events_missed_end(en, info->id, &missed, &ignored) == 0 && missed)
-		return "engine-restart";
+	if (events_restart_ended(en, info->id, &restart, &ignored) == 0 &&
+	    restart)
+		return engine_restart;
 	return info->exit_code == CODE_KILLED ? "killed" : "stopped";
 }
 
@@ -49,6 +53,27 @@ run_exit_observe(const struct run_ctx *ctx, struct run *run, bool *ret_present,
 	}
 	container_info_release(&info);
 	return rc;
+}
+
+int
+run_exit_review(const struct run_ctx *ctx, struct run *run, bool *ret_changed,
+    struct err *e)
+{
+	struct err ignored = ERR_INIT;
+	bool restart = false;
+
+	*ret_changed = false;
+	if (run->oom_killed || str_eq(run->exit_reason, engine_restart) ||
+	    *run->container == '\0' ||
+	    run->read_ms - run->exited_ms > REVIEW_MS)
+		return 0;
+	(void)events_restart_ended(
+	    ctx->engine, run->container, &restart, &ignored);
+	if (!restart)
+		return 0;
+	run->exit_reason = engine_restart;
+	*ret_changed = true;
+	return run_exited(ctx->redis, run, e);
 }
 
 int

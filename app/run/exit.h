@@ -15,6 +15,15 @@
 int run_exit_observe(const struct run_ctx *ctx, struct run *run,
     bool *ret_present, struct err *e);
 
+/*
+ * Of a run that has exited: an engine that stops ends its runs while it still
+ * answers, and one that looks then takes it for somebody's stop. Once the
+ * engine is back it is known better; asked in the minute after the end.
+ * *ret_changed tells whether the record was.
+ */
+int run_exit_review(const struct run_ctx *ctx, struct run *run,
+    bool *ret_changed, struct err *e);
+
 /* Fill *e with ERR_RUN_NOT_RUNNING and why, from the record. Returns -1. */
 int run_not_running(const struct run *run, struct err *e);
 

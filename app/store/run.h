@@ -93,7 +93,8 @@ int run_reached(struct redis *r, const struct run *run, struct err *e);
 int run_adopt(
     struct redis *r, struct run *run, bool *ret_adopted, struct err *e);
 
-/* running -> exited. No effect in other states. */
+/* running -> exited; of one that has exited, a better reason. No effect in
+ * other states. */
 int run_exited(struct redis *r, const struct run *run, struct err *e);
 
 /* any -> destroying. The caller then has the run to tear down: run_due leaves

@@ -11,27 +11,41 @@
 	"\"}}\n"
 
 static void
-missed(struct docker_fixture *d, const char *events, bool wanted)
+answer(struct docker_fixture *d, const char *path, const char *body)
 {
-	struct err e = ERR_INIT;
-	bool got = !wanted;
-
-	fake_on(d->fake, (struct fake_rule){.method = "GET",
-			     .path = "/events[?]since=1&until=*.*",
-			     .status = 200,
-			     .body = events});
-	check_ok(events_missed_end(d->engine, "c1", &got, &e), &e);
-	assert_int_equal(got, wanted);
+	fake_on(d->fake,
+	    (struct fake_rule){
+		.method = "GET", .path = path, .status = 200, .body = body});
 }
 
 static void
-an_engine_that_does_not_remember_an_end_was_started_after_it(void **state)
+check(struct docker_fixture *d, const char *events, bool restart)
 {
-	missed(*state, "", true);
-	missed(*state, START("c2") DIE("c2"), true);
-	missed(*state, START("c1"), true);
-	missed(*state, START("c1") DIE("c1"), false);
-	missed(*state, DIE("c1") START("c2"), false);
+	struct err e = ERR_INIT;
+	bool got = !restart;
+
+	answer(d, "/events[?]since=1&until=*.*", events);
+	check_ok(events_restart_ended(d->engine, "c1", &got, &e), &e);
+	assert_int_equal(got, restart);
+}
+
+static void
+an_engine_that_did_not_see_a_start_was_started_after_it(void **state)
+{
+	check(*state, "", true);
+	check(*state, START("c2") DIE("c2"), true);
+	check(*state, START("c1"), false);
+	check(*state, START("c1") DIE("c1"), false);
+}
+
+static void
+an_end_is_the_engine_s_own_work_unless_runs_outlive_it(void **state)
+{
+	answer(*state, "/info", "{\"LiveRestoreEnabled\":false}");
+	check(*state, DIE("c1"), true);
+	answer(*state, "/info", "{\"LiveRestoreEnabled\":true}");
+	check(*state, DIE("c1") START("c2"), false);
+	check(*state, START("c2"), true);
 }
 
 static void
@@ -41,9 +55,9 @@ a_full_memory_tells_nothing(void **state)
 
 	for (int i = 0; i < 255; i++)
 		buf_adds(&events, START("c2"));
-	missed(*state, events.data, true);
+	check(*state, events.data, true);
 	buf_adds(&events, START("c2"));
-	missed(*state, events.data, false);
+	check(*state, events.data, false);
 }
 
 static void
@@ -54,12 +68,12 @@ what_is_no_memory_is_refused(void **state)
 	bool got;
 
 	check_fails(
-	    events_missed_end(d->engine, "c1", &got, &e), &e, ERR_ABSENT);
+	    events_restart_ended(d->engine, "c1", &got, &e), &e, ERR_ABSENT);
 	fake_on(d->fake, (struct fake_rule){.path = "/events*",
 			     .status = 200,
 			     .body = START("c1") "{\"Type\":"});
 	check_fails(
-	    events_missed_end(d->engine, "c1", &got, &e), &e, ERR_ENGINE);
+	    events_restart_ended(d->engine, "c1", &got, &e), &e, ERR_ENGINE);
 }
 
 int
@@ -67,7 +81,8 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    docker_test(
-		an_engine_that_does_not_remember_an_end_was_started_after_it),
+		an_engine_that_did_not_see_a_start_was_started_after_it),
+	    docker_test(an_end_is_the_engine_s_own_work_unless_runs_outlive_it),
 	    docker_test(a_full_memory_tells_nothing),
 	    docker_test(what_is_no_memory_is_refused),
 	};

@@ -1,7 +1,12 @@
--- running -> exited, with how its container ended.
+-- running -> exited, with how its container ended; of one that has exited, the
+-- reason as it is known by now.
 local id = ARGV[1]
+local from = state(id)
 
-if state(id) ~= 'running' then
+if from == 'exited' then
+	redis.call('HSET', record(id), 'exitReason', ARGV[5])
+end
+if from ~= 'running' then
 	return redis.status_reply('OK')
 end
 redis.call('HSET', record(id), 'exitCode', ARGV[2], 'exitedAt', ARGV[3],
