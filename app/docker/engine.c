@@ -13,6 +13,8 @@
 
 #define API_MINOR 47 /* 1.47: the newest API this was written for */
 #define GONE_CHECK_MS 200
+#define TRUST_MS 1000 /* after so much silence it is pinged first */
+#define PING_MS 2000
 #define URL_MAX (16u * 1024)
 #define AUTH_LINE_MAX (256u * 1024)
 
@@ -21,6 +23,7 @@ struct engine {
 	CURLM *multi; /* both are made on first use */
 	CURL *easy;
 	char version[24]; /* "" until negotiated */
+	int64_t heard_at; /* its last answer */
 };
 
 /* One transfer, as libcurl's callbacks and its loop see it. */
@@ -293,6 +296,8 @@ transfer(struct engine *en, const char *url, const struct engine_call *call,
 		code = CURLE_PARTIAL_FILE;
 	if (rc == 0 && code != CURLE_OK)
 		rc = transfer_failed(&t, code, e);
+	if (rc == 0)
+		en->heard_at = clock_mono_ms();
 	/* What comes back may be another engine, of another version. */
 	if (rc != 0 && e->kind == ERR_ENGINE_AWAY)
 		en->version[0] = '\0';
@@ -360,6 +365,23 @@ engine_reply_release(struct engine_reply *reply)
 	buf_release(&reply->body);
 }
 
+/* Calls may take long, so their deadlines are far; an engine that hangs is not
+ * to be waited for until then. A new one is asked its version first anyway. */
+static int
+check_alive(struct engine *en, int timeout_ms, struct err *e)
+{
+	int most_ms = timeout_ms < PING_MS ? timeout_ms : PING_MS;
+
+	if (clock_mono_ms() - en->heard_at < TRUST_MS)
+		return 0;
+	if (en->version[0] == '\0' ? engine_version(en, most_ms, e) != NULL
+				   : engine_ping(en, most_ms, e) == 0)
+		return 0;
+	if (e->kind == ERR_ENGINE_TIMEOUT && most_ms == PING_MS)
+		e->kind = ERR_ENGINE_AWAY;
+	return -1;
+}
+
 int
 engine_do(struct engine *en, const struct engine_call *call,
     struct engine_reply *ret_reply, struct err *e)
@@ -368,6 +390,8 @@ engine_do(struct engine *en, const struct engine_call *call,
 	struct engine_call timed = *call;
 	BUF_AUTO url = BUF_INIT(URL_MAX);
 
+	if (check_alive(en, call->timeout_ms, e) != 0)
+		return -1;
 	for (int tries = 0; tries < 2; tries++) {
 		const char *version =
 		    engine_version(en, clock_left(deadline), e);

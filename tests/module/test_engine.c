@@ -250,6 +250,20 @@ every_call_ends_at_its_deadline(void **state)
 	do_fine(d->engine, "GET");
 }
 
+/* docker_call's own deadline is 30 s. */
+static void
+an_engine_that_hangs_is_away_at_once(void **state)
+{
+	struct docker_fixture *d = *state;
+	int64_t start = clock_mono_ms();
+
+	fake_fail_nth(d->fake, 1, FAKE_STALL);
+	do_fails(d->engine, "GET", 30000, ERR_ENGINE_AWAY);
+	assert_true(clock_mono_ms() - start < 15000);
+	fake_on(d->fake, fine);
+	do_fine(d->engine, "GET");
+}
+
 static void
 silence_ends_a_call_and_slow_words_do_not(void **state)
 {
@@ -458,6 +472,7 @@ main(void)
 	    docker_test(an_answer_cut_anywhere_is_an_error),
 	    docker_test(what_is_not_http_is_an_error),
 	    docker_test(every_call_ends_at_its_deadline),
+	    docker_test(an_engine_that_hangs_is_away_at_once),
 	    docker_test(silence_ends_a_call_and_slow_words_do_not),
 	    docker_test(a_caller_that_leaves_ends_the_call),
 	    docker_test(a_body_is_consumed_as_it_comes),
