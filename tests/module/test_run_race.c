@@ -1,14 +1,17 @@
 /* store/run: many threads at once, and Redis dying under them. */
 #include "lib/mem.h"
 #include "run_fixture.h"
+#include "store/lease.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define THREADS 8
 #define EACH 200
+#define RACES 2000
 
 struct worker {
 	pthread_t thread;
@@ -123,6 +126,68 @@ each_due_run_is_taken_once(void **state)
 	}
 	assert_int_equal(taken, 100);
 	free(w);
+}
+
+static atomic_bool held;
+
+/* At the very millisecond of the deadline. */
+static void *
+extend_one(void *arg)
+{
+	struct worker *w = arg;
+	struct err e = ERR_INIT;
+
+	while (atomic_load(&held))
+		;
+	w->done = run_extend(w->redis, w->run[0].id, &(struct credential){0},
+		      60000, &e) == 0;
+	w->failed = !w->done && e.kind != ERR_RUN_NOT_RUNNING;
+	return NULL;
+}
+
+static void
+an_extension_and_an_expiry_have_one_outcome(void **state)
+{
+	size_t outcome[2] = {0, 0};
+	struct worker w = {.redis = NULL};
+	struct run_due due;
+	struct err e = ERR_INIT;
+
+	(void)state;
+	w.redis = redis_new(fixture.url, &e);
+	for (int i = 0; i < RACES; i++) {
+		size_t taken = 0;
+
+		w.run[0] = fixture_start();
+		int64_t at = clock_wall_ms() + 1 + i % 3;
+		(void)fixture_say("HSET sbx:run:%s expiresAt %lld", w.run[0].id,
+		    (long long)at);
+		(void)fixture_say(
+		    "ZADD sbx:runs %lld %s", (long long)at, w.run[0].id);
+		atomic_store(&held, true);
+		assert_int_equal(
+		    pthread_create(&w.thread, NULL, extend_one, &w), 0);
+		while (clock_wall_ms() < at)
+			;
+		atomic_store(&held, false);
+		check_ok(run_due(redis, 3, &arena, &due, &e), &e);
+		taken += due.count;
+		(void)pthread_join(w.thread, NULL);
+		check_ok(run_due(redis, 3, &arena, &due, &e), &e);
+		taken += due.count;
+		assert_int_equal(w.failed, 0);
+		assert_int_equal(taken + w.done, 1);
+		struct run run = fixture_get(w.run[0].id);
+		assert_string_equal(
+		    run.state, w.done ? "running" : "destroying");
+		assert_int_equal(run.expires_ms > at, w.done);
+		outcome[w.done]++;
+		check_ok(run_destroying(redis, run.id, &e), &e);
+		check_ok(run_forget(redis, run.id, &e), &e);
+		arena_reset(&arena);
+	}
+	printf("%zu extended, %zu expired\n", outcome[1], outcome[0]);
+	redis_free(w.redis);
 }
 
 static void
@@ -245,6 +310,8 @@ main(void)
 	    cmocka_unit_test_setup(
 		ids_are_unique_and_go_up_in_every_thread, fixture_empty),
 	    cmocka_unit_test_setup(each_due_run_is_taken_once, fixture_empty),
+	    cmocka_unit_test_setup(
+		an_extension_and_an_expiry_have_one_outcome, fixture_empty),
 	    cmocka_unit_test_setup(a_restart_keeps_every_record, fixture_empty),
 	    cmocka_unit_test_setup(
 		redis_dying_under_load_leaves_no_half_record, fixture_empty),
