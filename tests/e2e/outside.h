@@ -21,7 +21,8 @@ size_t docker_count(void);
 /* A member by path, "State.Pid"; fails the test where it is missing. */
 const json_t *json_at(const json_t *json, const char *path);
 
-/* Run tests/images/busybox.sh for this name and variant (below), once. */
+/* Run tests/images/busybox.sh for this name and variant (below), once; the
+ * plain one is $SBX_TEST_IMAGE where that is set. */
 #define IMAGE_PLAIN "sbx-test:plain"
 #define IMAGE_USER "sbx-test:user"	 /* USER 1000 */
 #define IMAGE_ENTRY "sbx-test:entry"	 /* ENTRYPOINT, CMD, HEALTHCHECK, ENV */

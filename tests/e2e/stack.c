@@ -67,6 +67,7 @@ static void
 configure(const char *const *env)
 {
 	const char *docker = getenv("SBX_TEST_DOCKER_SOCKET");
+	const char *runtime = getenv("SBX_TEST_RUNTIME");
 	char text[128];
 
 	make_dirs();
@@ -79,6 +80,7 @@ configure(const char *const *env)
 	set("SBX_RUN_DIR", stack.run_dir);
 	set("SBX_STATE_DIR", stack.state_dir);
 	set("SBX_DOCKER_SOCKET", stack.docker);
+	set("SBX_RUNTIME", runtime != NULL ? runtime : "");
 	set("SBX_SERVER", "test-box");
 	set("SBX_REAP_INTERVAL", "1");
 	set("SBX_STREAM_THREADS", "64");
