@@ -33,6 +33,8 @@ orphan_read(const struct container_info *info, struct run *ret_run)
 	run.user = text(info, "teploy.sandbox.user");
 	run.labels = text(info, "teploy.sandbox.labels");
 	run.auto_extend = str_eq(text(info, "teploy.sandbox.autoextend"), "1");
+	run.transport = text(info, "teploy.sandbox.transport");
+	run.guest_dir = "";
 	run.container = info->id;
 	run.cpus = strtod(text(info, "teploy.sandbox.cpus"), &end);
 	bool whole =

@@ -12,6 +12,7 @@
  */
 #include "deadlines.h"
 #include "docker/container.h"
+#include "docker/volume.h"
 #include "lib/clock.h"
 #include "lib/log.h"
 #include "lib/mem.h"
@@ -20,6 +21,7 @@
 #include "run/destroy.h"
 #include "run/exit.h"
 #include "run/place.h"
+#include "run/reach.h"
 #include "store/run.h"
 #include "sweep.h"
 
@@ -43,7 +45,7 @@ struct pass {
 	struct run *run; /* every record, sorted by id */
 	bool *seen;	 /* its container was listed */
 	size_t count;
-	int64_t adopted, exited, lost, orphans, directories, failed;
+	int64_t adopted, exited, lost, orphans, directories, volumes, failed;
 	int64_t young; /* containers without a record, still in their grace */
 	struct err first; /* of the failures */
 };
@@ -167,7 +169,8 @@ adopt(struct pass *p, const struct container_info *info, struct run *run,
 	p->adopted++;
 	if (orphan_ended(info))
 		return run_exit_observe(&p->s->ctx, run, &present, e);
-	return 0;
+	/* Without a way of its own it is reached by Docker's exec. */
+	return reach_again(&p->s->ctx, run, &p->s->arena, e);
 }
 
 static int
@@ -243,6 +246,20 @@ one_container(struct pass *p, const struct container_info *info, struct err *e)
 
 /* -- run directories ------------------------------------------------------- */
 
+/* A container tells of that run: it was judged with it. */
+static bool
+has_container(const struct pass *p, const char *id)
+{
+	for (size_t i = 0; i < p->containers.count; i++) {
+		const char *label = container_label(
+		    &p->containers.item[i], "teploy.sandbox.run");
+
+		if (label != NULL && str_eq(label, id))
+			return true;
+	}
+	return false;
+}
+
 static int
 one_directory(struct pass *p, int dir_fd, const char *name, struct err *e)
 {
@@ -251,15 +268,9 @@ one_directory(struct pass *p, int dir_fd, const char *name, struct err *e)
 	struct run run = {.state = "destroying"};
 	bool adopted;
 
-	if (!ulid_parse(name, id) || find_record(p, id) != NULL)
+	if (!ulid_parse(name, id) || find_record(p, id) != NULL ||
+	    has_container(p, id))
 		return 0;
-	for (size_t i = 0; i < p->containers.count; i++) {
-		const char *label = container_label(
-		    &p->containers.item[i], "teploy.sandbox.run");
-
-		if (label != NULL && str_eq(label, id))
-			return 0; /* it was judged with its container */
-	}
 	if (fstatat(dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) != 0 ||
 	    clock_wall_ms() - st.st_mtim.tv_sec * 1000 < GRACE_MS)
 		return 0;
@@ -291,13 +302,50 @@ sweep_directories(struct pass *p)
 	(void)closedir(dir);
 }
 
+/* -- volumes --------------------------------------------------------------- */
+
+static int
+one_volume(struct pass *p, const struct volume_info *info, struct err *e)
+{
+	char id[ULID_SIZE];
+
+	for (size_t i = 0; i < info->label_count; i++) {
+		if (!str_eq(info->labels[i].key, "teploy.sandbox.run") ||
+		    !ulid_parse(info->labels[i].value, id))
+			continue;
+		if (find_record(p, id) != NULL || has_container(p, id) ||
+		    p->redis_now - ulid_time(id) < GRACE_MS)
+			return 0;
+		p->volumes++;
+		return volume_remove(p->s->ctx.engine, info->name, e);
+	}
+	return 0;
+}
+
+static void
+sweep_volumes(struct pass *p)
+{
+	struct volume_list list;
+	struct err e = ERR_INIT;
+
+	if (volume_list(p->s->ctx.engine, "teploy.sandbox.instance",
+		p->s->ctx.instance, &list, &e) != 0) {
+		note(p, -1, &e);
+		return;
+	}
+	for (size_t i = 0; i < list.count && !sweep_over(p->s, p->deadline);
+	     i++)
+		note(p, one_volume(p, &list.item[i], &e), &e);
+	volume_list_release(&list);
+}
+
 /* -- the round ------------------------------------------------------------- */
 
 static void
 tell(const struct pass *p, int64_t start)
 {
 	if (p->adopted + p->exited + p->lost + p->orphans + p->directories +
-		p->failed ==
+		p->volumes + p->failed ==
 	    0)
 		return;
 	LOG_EVENT(w, "runs.reconciled")
@@ -307,6 +355,7 @@ tell(const struct pass *p, int64_t start)
 		jw_int(&w, "lost", p->lost);
 		jw_int(&w, "orphans", p->orphans);
 		jw_int(&w, "directories", p->directories);
+		jw_int(&w, "volumes", p->volumes);
 		jw_int(&w, "failed", p->failed);
 		if (p->failed > 0)
 			jw_str(&w, "error", p->first.text);
@@ -357,6 +406,7 @@ reconcile(struct pass *p, struct err *e)
 			note(p, observe(p, &p->run[i], &one), &one);
 	}
 	sweep_directories(p);
+	sweep_volumes(p);
 	/* While anything awaits its adoption, what is known of it stays. */
 	if (p->young + p->failed > 0)
 		return 0;
@@ -380,7 +430,8 @@ reconcile_round(
 		rc = reconcile(&p, e);
 	container_list_release(&p.containers);
 	tell(&p, start);
-	s->dealt = p.adopted + p.exited + p.lost + p.orphans + p.directories;
+	s->dealt = p.adopted + p.exited + p.lost + p.orphans + p.directories +
+		   p.volumes;
 	s->failed = p.failed;
 	if (clock_mono_ms() >= deadline)
 		*wait_ms = 0;

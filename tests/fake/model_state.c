@@ -229,6 +229,16 @@ call_list(struct model_state *s, const struct fake_request *r,
 	return 200;
 }
 
+/* None: execs are the only way to its guests. */
+static int
+call_volumes(struct model_state *s, const struct fake_request *r,
+    const struct subject *about, struct buf *text)
+{
+	(void)s, (void)r, (void)about;
+	buf_adds(text, "{\"Volumes\":null}");
+	return 200;
+}
+
 static int
 call_remove(struct model_state *s, const struct fake_request *r,
     const struct subject *about, struct buf *text)
@@ -281,6 +291,7 @@ static const struct {
     {"GET", "/containers/json?*", call_list},
     {"GET", "/containers/*/json", call_inspect},
     {"DELETE", "/containers/*", call_remove},
+    {"GET", "/volumes?*", call_volumes},
 };
 
 int

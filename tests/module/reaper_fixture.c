@@ -87,6 +87,10 @@ reaper_test_open(void **state)
 	fake_on(engine, (struct fake_rule){.method = "DELETE",
 			    .path = "/containers/teploy-sbx-*",
 			    .status = 204});
+	fake_on(engine, (struct fake_rule){.method = "GET",
+			    .path = "/volumes?*" REAPER_INSTANCE "*",
+			    .status = 200,
+			    .body = "{\"Volumes\":null}"});
 	reaper_containers(NULL, 0);
 	set_variable("SBX_RUN_DIR", dir, "/run");
 	set_variable("SBX_STATE_DIR", dir, "/state");

@@ -3,6 +3,7 @@
 #include "reaper_fixture.h"
 
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 
 #define SOON 20000
@@ -216,6 +217,46 @@ a_directory_of_no_run_is_removed(void **state)
 	assert_true(reaper_has_directory("not-an-id"));
 }
 
+/* As GET /volumes tells of the guest's volume of a run. */
+static void
+add_volume(struct buf *to, const char *id)
+{
+	buf_addf(to,
+	    "%s{\"Name\":\"v-%s\",\"Mountpoint\":\"/v\",\"Labels\":{"
+	    "\"teploy.sandbox.run\":\"%s\"}}",
+	    to->size > 0 ? "," : "{\"Volumes\":[", id, id);
+}
+
+static void
+a_volume_of_no_run_is_removed(void **state)
+{
+	struct run run = fixture_create();
+	BUF_AUTO body = BUF_INIT(4096);
+	char young[ULID_SIZE], path[64];
+
+	(void)state;
+	ulid_format(
+	    clock_wall_ms(), (const unsigned char *)"0123456789", young);
+	add_volume(&body, ids[0]);
+	add_volume(&body, young);
+	add_volume(&body, run.id);
+	buf_adds(&body, "]}");
+	fake_on(engine, (struct fake_rule){.method = "GET",
+			    .path = "/volumes?*",
+			    .status = 200,
+			    .body = body.data});
+	pid_t pid = reaper_start();
+	(void)snprintf(path, sizeof(path), "/volumes/v-%s", ids[0]);
+	wait_until(fake_seen(engine, "DELETE", path) > 0, SOON);
+	wait_for_a_round();
+	(void)snprintf(path, sizeof(path), "/volumes/v-%s", young);
+	assert_int_equal(fake_seen(engine, "DELETE", path), 0);
+	(void)snprintf(path, sizeof(path), "/volumes/v-%s", run.id);
+	assert_int_equal(fake_seen(engine, "DELETE", path), 0);
+	/* The rule points into body: nobody may ask any more. */
+	assert_int_equal(reaper_end(pid, SIGTERM), 0);
+}
+
 static void
 a_flushed_redis_loses_no_run(void **state)
 {
@@ -350,6 +391,7 @@ main(void)
 	    TEST(a_run_whose_container_ended_becomes_exited),
 	    TEST(a_record_whose_container_is_gone_goes_too),
 	    TEST(a_directory_of_no_run_is_removed),
+	    TEST(a_volume_of_no_run_is_removed),
 	    TEST(a_flushed_redis_loses_no_run),
 	    TEST(the_last_known_deadline_outranks_the_labels),
 	    TEST(a_deadline_is_remembered_through_the_grace),
