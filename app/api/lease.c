@@ -4,6 +4,7 @@
 #include "lib/clock.h"
 #include "lib/str.h"
 #include "run/place.h"
+#include "run/reach.h"
 #include "json/read.h"
 
 #include <poll.h>
@@ -15,6 +16,7 @@
 #define WAIT_MAX 60
 #define FORCE_SEC 20 /* the marks of a worker that died lapse within 15 s */
 #define ASK_MS 50
+#define FENCE_TRIES 5
 
 struct acquire {
 	char id[ULID_SIZE];
@@ -131,6 +133,50 @@ reset_run(struct call *c, const char *id, struct err *e)
 	return e->kind == ERR_ABSENT || e->kind == ERR_CONFLICT ? 0 : -1;
 }
 
+/*
+ * The run's init learns of the grant before the caller does: what was admitted
+ * before, by a worker that was stopped or without Redis meanwhile, is ended
+ * there and cannot begin any more (DESIGN 2). It may know a higher generation,
+ * where Redis lost what it knew.
+ */
+static int
+fence_guest(
+    struct call *c, const struct acquire *q, struct lease *lease, struct err *e)
+{
+	int64_t known = 0;
+	struct run run;
+
+	if (run_get(c->ctx.redis, q->id, false, c->x->arena, &run, e) != 0)
+		return -1;
+	for (int tries = 0; tries < FENCE_TRIES; tries++) {
+		if (reach_fence(&c->ctx, &run, lease->generation, &known, e) !=
+		    0)
+			return -1;
+		if (known == 0)
+			return 0;
+		if (lease_raise(c->ctx.redis, q->id, q->owner,
+			q->ttl_sec * 1000, known, lease, e) != 0)
+			return -1;
+	}
+	return err_set(e, ERR_LEASE_PENDING,
+	    "Run %s is being given to others at the same time; try again.",
+	    q->id);
+}
+
+/* A grant that the run's init did not learn of is taken back. */
+static int
+complete(
+    struct call *c, const struct acquire *q, struct lease *lease, struct err *e)
+{
+	struct err ignored = ERR_INIT;
+
+	if (fence_guest(c, q, lease, e) == 0)
+		return answer(c, q->owner, lease, e);
+	(void)lease_release(
+	    c->ctx.redis, q->id, q->owner, lease->generation, &ignored);
+	return -1;
+}
+
 /* The run is busy: ask again until it is free, which force brings about. */
 static int
 wait_free(
@@ -185,7 +231,7 @@ api_lease_acquire(struct call *c, struct err *e)
 			return -1;
 		}
 	}
-	return answer(c, q.owner, &lease, e);
+	return complete(c, &q, &lease, e);
 }
 
 int
