@@ -16,7 +16,8 @@
 #define FRAME_MAX (256u * 1024)
 #define KEEPALIVE_MS 15000
 #define KEY_MAX 128
-#define ASK_MS 50 /* between two looks at another's creation */
+#define ASK_MS 50    /* between two looks at another's creation */
+#define FREE_TRIES 4 /* within a second where Redis refuses at once */
 
 /* A creation that its client watches as an event stream. */
 struct stream {
@@ -103,8 +104,12 @@ make_with_key(struct call *c, const struct run_request *rq,
 
 	if (run_make(&c->ctx, rq, watch, c->x->arena, ret_run, e) == 0)
 		return 0;
-	redis_settle(c->ctx.redis);
-	(void)idem_free(c->ctx.redis, rq->idem, &ignored);
+	/* A key that stays taken has its caller's next try wait for 15 s. */
+	for (int try = 0; try < FREE_TRIES; try++) {
+		redis_settle(c->ctx.redis);
+		if (idem_free(c->ctx.redis, rq->idem, &ignored) == 0)
+			break;
+	}
 	return -1;
 }
 
