@@ -127,6 +127,7 @@ world_open(void **state)
 	set("SBX_TOKEN_FILE", world.dir, "/token");
 	set("SBX_SERVER", "box", "");
 	set("SBX_STREAM_THREADS", "4", "");
+	set("SBX_GUEST", "exec", ""); /* no socket leads into a model */
 	check_ok(engine_setup(&e), &e);
 	configure(false);
 	configure(true); /* and so is the worker, by its environment */
