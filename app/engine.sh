@@ -61,7 +61,8 @@ drop_stale_socket() {
 await() {
 	local deadline=$((SECONDS + WAIT_SEC))
 	until answers "$1"; do
-		if ! runs_program "$2" dockerd; then
+		# Its name is another's until setsid(1) has become it.
+		if ! kill -0 "$2" 2>/dev/null; then
 			tail -n 5 "$3" >&2
 			fail "dockerd ended instead of serving $1; its log is $3"
 		fi
