@@ -49,6 +49,16 @@ run_end(const char *id)
 		fail_msg("destroy %s: %ld %s", id, r.status, r.body.data);
 }
 
+bool
+run_has_socket(const char *id)
+{
+	redisReply *way = redis_do("HGET sbx:run:%s transport", id);
+	bool socket = way->str != NULL && str_eq(way->str, "socket");
+
+	freeReplyObject(way);
+	return socket;
+}
+
 void
 executed_release(struct executed *x)
 {

@@ -20,6 +20,9 @@ void run_end(const char *id);
 /* "/v1/runs/ID/what" in a static buffer; what "" is the run itself. */
 const char *run_url(const char *id, const char *what);
 
+/* Commands reach the run over its own socket, without Docker. */
+bool run_has_socket(const char *id);
+
 /* What a command did, put together from its stream. */
 struct executed {
 	long status;	     /* of HTTP; the rest is empty unless it is 200 */
