@@ -226,6 +226,23 @@ remove_containers(void)
 	}
 }
 
+/* Volumes that have names of their own. */
+static void
+remove_volumes(void)
+{
+	BUF_AUTO names = BUF_INIT(65536);
+	char path[160];
+
+	(void)labelled("/volumes", "Volumes", &names);
+	for (char *save, *id = strtok_r(names.data, " ", &save); id != NULL;
+	     id = strtok_r(NULL, " ", &save)) {
+		(void)snprintf(path, sizeof(path), "/volumes/%s", id);
+		REPLY_AUTO r = docker_do("DELETE", path, NULL);
+		if (r.status != 204 && r.status != 404)
+			fprintf(stderr, "cannot remove %s\n", id);
+	}
+}
+
 static void
 kill_descendants(void)
 {
@@ -250,6 +267,7 @@ left_clean(void)
 	char *erase[] = {"rm", "-rf", stack.base, NULL};
 
 	remove_containers();
+	remove_volumes();
 	kill_descendants();
 	(void)snprintf(from, sizeof(from), "%s/log", stack.state_dir);
 	(void)snprintf(out, sizeof(out), "%s/serve.out", stack.base);
