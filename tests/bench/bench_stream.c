@@ -22,6 +22,7 @@
 enum reader { OURS, WORKER, RAW, READERS };
 
 static struct stream *stream;
+static struct direct direct;
 static struct guest *guest;
 static struct raw kept, raw;
 static int fifo[READERS];
@@ -132,16 +133,16 @@ open_fifos(pid_t init)
 }
 
 static void
-open_readers(struct engine *engine, const char *container)
+open_readers(void)
 {
 	char exec[RAW_ID_SIZE];
 
 	stream =
 	    stream_open(run_url(run, "exec"), "{\"cmd\":\"cat /tmp/0\"}", NULL);
 	assert_int_equal(stream_status(stream), 200);
-	guest = direct_exec(engine, container, "cat /tmp/1");
-	raw = raw_exec_open(
-	    &kept, container, "[\"/bin/sh\",\"-c\",\"cat /tmp/2\"]", exec);
+	guest = direct_exec(&direct, "cat /tmp/1");
+	raw = raw_exec_open(&kept, direct.container,
+	    "[\"/bin/sh\",\"-c\",\"cat /tmp/2\"]", exec);
 }
 
 static int
@@ -156,9 +157,8 @@ setup(void **state)
 	json_auto_t *container = docker_container(run);
 	open_fifos((pid_t)json_integer_value(json_at(container, "State.Pid")));
 	kept = raw_open();
-	struct engine *engine = engine_new(stack.docker);
-	open_readers(engine, json_string_value(json_at(container, "Id")));
-	engine_free(engine);
+	direct_open(&direct, run);
+	open_readers();
 	return 0;
 }
 
@@ -168,6 +168,7 @@ teardown(void **state)
 	for (int i = 0; i < READERS; i++)
 		(void)close(fifo[i]);
 	guest_free(guest);
+	direct_close(&direct);
 	raw_close(&raw);
 	raw_close(&kept);
 	stream_close(stream);

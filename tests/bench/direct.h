@@ -5,12 +5,23 @@
 #ifndef SBX_BENCH_DIRECT_H
 #define SBX_BENCH_DIRECT_H
 
+#include "docker/container.h"
 #include "guest/guest.h"
+
+struct direct {
+	struct engine *engine;
+	char container[CONTAINER_ID_SIZE];
+	char dir[256]; /* of its init's socket; "" for one-shot execs */
+	int64_t pid;
+};
+
+/* By the run's transport, as far as its container tells. */
+void direct_open(struct direct *d, const char *run);
+void direct_close(struct direct *d);
 
 /* sh -c script as root in /work. Fails the test where it does not start.
  * guest_free. */
-struct guest *direct_exec(
-    struct engine *engine, const char *container, const char *script);
+struct guest *direct_exec(const struct direct *d, const char *script);
 
 /* The next event within a minute. */
 struct guest_event direct_next(struct guest *g);
