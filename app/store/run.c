@@ -252,6 +252,10 @@ run_get(struct redis *r, const char *id, bool any, struct arena *a,
 	return 0;
 }
 
+/* Redis does one thing at a time: a long page comes from several short scripts,
+ * or everybody else would wait for it (6 to 12 ms for a thousand runs). */
+#define SCRIPT_RUNS 50
+
 /* Which runs a page is made of. */
 struct filter {
 	char *key; /* of a label, "" for none */
@@ -265,10 +269,11 @@ page_more(struct redis *r, int64_t limit, const struct filter *filter,
     struct arena *a, struct run_page *page, struct err *e)
 {
 	struct script_call c;
+	int64_t left = limit - (int64_t)page->count;
 
 	script_begin(&c, SCRIPT_run_list);
 	script_add(&c, page->next);
-	script_add_int(&c, limit - (int64_t)page->count);
+	script_add_int(&c, left < SCRIPT_RUNS ? left : SCRIPT_RUNS);
 	script_add(&c, filter->key);
 	script_add(&c, filter->value);
 	script_add(&c, filter->all ? "1" : "0");
