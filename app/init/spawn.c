@@ -97,16 +97,26 @@ reset_signals(void)
 	(void)sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-static int
-redirect(const struct ends *p, const struct passwd_user *user, bool open_stdin)
+/* /dev/stdout is opened anew through /proc: the pipe behind it must belong to
+ * the user. gVisor's cannot be given away (EPERM), and a command that does not
+ * open it works all the same. */
+static void
+give_pipes(const struct ends *p, const struct passwd_user *user)
 {
-	/* /dev/stdout is opened anew through /proc: the pipe behind it must
-	 * belong to the user. */
-	if (geteuid() == 0 &&
-	    ((open_stdin && fchown(p->input[READ_END], user->uid, user->gid)) ||
-		fchown(p->output[WRITE_END], user->uid, user->gid) != 0 ||
-		fchown(p->error[WRITE_END], user->uid, user->gid) != 0))
-		return -1;
+	const int fd[] = {
+	    p->input[READ_END], p->output[WRITE_END], p->error[WRITE_END]};
+	struct stat st;
+
+	for (size_t i = 0; i < sizeof(fd) / sizeof(fd[0]); i++)
+		if (fstat(fd[i], &st) == 0 && S_ISFIFO(st.st_mode))
+			(void)!fchown(fd[i], user->uid, user->gid);
+}
+
+static int
+redirect(const struct ends *p, const struct passwd_user *user)
+{
+	if (geteuid() == 0)
+		give_pipes(p, user);
 	if (dup2(p->input[READ_END], STDIN_FILENO) < 0 ||
 	    dup2(p->output[WRITE_END], STDOUT_FILENO) < 0 ||
 	    dup2(p->error[WRITE_END], STDERR_FILENO) < 0)
@@ -135,7 +145,7 @@ become(const struct ends *p, const struct wire_exec *x,
 	write_file("/proc/self/oom_score_adj", OOM_SCORE_ADJ);
 	(void)!nice(NICE);
 	(void)umask(022);
-	if (redirect(p, user, x->open_stdin) != 0)
+	if (redirect(p, user) != 0)
 		fail(report, WIRE_FAIL_INTERNAL);
 	if (user_become(user) != 0)
 		fail(report, WIRE_FAIL_USER);
