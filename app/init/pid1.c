@@ -15,7 +15,8 @@
 #include <unistd.h>
 
 #define WORK "/work"
-#define NAME_SIZE 16 /* TASK_COMM_LEN */
+#define PROGRAM "/.sbx/init" /* this one, in a run */
+#define NAME_SIZE 16	     /* TASK_COMM_LEN */
 
 /* Give /work to the user: it alone, not what an image has in it. */
 static int
@@ -138,13 +139,15 @@ read_name(const char *path, char to[NAME_SIZE + 1])
 void
 pid1_wait_ready(int timeout_ms)
 {
-	char ours[NAME_SIZE + 1] = "", its[NAME_SIZE + 1];
+	char name[NAME_SIZE + 1];
 
-	/* Both are named after the file until PID 1 gives itself another. */
-	(void)prctl(PR_GET_NAME, ours);
+	/* In a run it is called as the OCI runtime is at first
+	 * ("runc:[2:INIT]"), then as the file, and then as it calls itself. */
+	if (access(PROGRAM, F_OK) != 0)
+		return;
 	for (int waited = 0; waited < timeout_ms; waited += 5) {
-		read_name("/proc/1/comm", its);
-		if (strcmp(ours, its) != 0)
+		read_name("/proc/1/comm", name);
+		if (name[0] == '\0' || strcmp(name, PID1_NAME) == 0)
 			return;
 		(void)poll(NULL, 0, 5);
 	}

@@ -15,7 +15,7 @@
  * NULL for nowhere. Returns the exit status. */
 int pid1_run(const char *user, const char *socket);
 
-/* Wait (at most timeout_ms) while PID 1 is this program and not ready yet. */
+/* In a run: wait (at most timeout_ms) until PID 1 is ready. */
 void pid1_wait_ready(int timeout_ms);
 
 #endif
