@@ -2,6 +2,7 @@
 #include "init/pid1.h"
 #include "init/serve.h"
 #include "init/user.h"
+#include "lib/clock.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -16,7 +17,9 @@
 
 #define WORK "/work"
 #define PROGRAM "/.sbx/init" /* this one, in a run */
-#define NAME_SIZE 16	     /* TASK_COMM_LEN */
+/* The longest life of a run: where nobody is left to end it, it ends itself. */
+#define LIFE_MS (INT64_C(24) * 60 * 60 * 1000)
+#define NAME_SIZE 16 /* TASK_COMM_LEN */
 
 /* Give /work to the user: it alone, not what an image has in it. */
 static int
@@ -75,9 +78,14 @@ static int
 serve_until_told(struct serve *server, int signals)
 {
 	struct pollfd p[1 + SERVE_POLLS];
+	int64_t end = clock_mono_ms() + LIFE_MS;
+	int left;
 
-	for (;;) {
+	while ((left = clock_left(end)) > 0) {
 		int wait = serve_arm(server, p + 1);
+
+		if (wait < 0 || wait > left)
+			wait = left;
 
 		p[0] = (struct pollfd){signals, POLLIN, 0};
 		if (poll(p, 1 + SERVE_POLLS, wait) < 0)
@@ -89,6 +97,7 @@ serve_until_told(struct serve *server, int signals)
 		reap(server);
 		serve_step(server, p + 1);
 	}
+	return 0;
 }
 
 int
