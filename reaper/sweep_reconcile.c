@@ -316,8 +316,10 @@ one_volume(struct pass *p, const struct volume_info *info, struct err *e)
 		if (find_record(p, id) != NULL || has_container(p, id) ||
 		    p->redis_now - ulid_time(id) < GRACE_MS)
 			return 0;
+		if (volume_remove(p->s->ctx.engine, info->name, e) != 0)
+			return e->kind == ERR_CONFLICT ? 0 : -1;
 		p->volumes++;
-		return volume_remove(p->s->ctx.engine, info->name, e);
+		return 0;
 	}
 	return 0;
 }

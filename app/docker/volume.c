@@ -140,9 +140,12 @@ volume_remove(struct engine *en, const char *name, struct err *e)
 	    .method = "DELETE", .path = path.data, .timeout_ms = CALL_MS};
 	if (engine_do(en, &call, &reply, e) != 0)
 		return err_wrap(e, "cannot remove a volume");
-	if (reply.status != 204 && reply.status != 404)
-		return engine_refused(&reply, "cannot remove a volume", e);
-	return 0;
+	if (reply.status == 204 || reply.status == 404)
+		return 0;
+	(void)engine_refused(&reply, "cannot remove a volume", e);
+	if (strstr(e->text, "active mounts") != NULL)
+		e->kind = ERR_CONFLICT;
+	return -1;
 }
 
 int

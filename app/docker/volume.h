@@ -34,7 +34,9 @@ int volume_create(struct engine *en, const struct volume_spec *spec,
 int volume_inspect(struct engine *en, const char *name,
     struct volume_info *ret_info, struct err *e);
 
-/* Absent is success; ERR_CONFLICT where a container has it. */
+/* Absent is success; ERR_CONFLICT where a container has it, or the engine
+ * thinks so: one before 24 does until its next start, once it restarted under
+ * running containers (live-restore). */
 int volume_remove(struct engine *en, const char *name, struct err *e);
 
 struct volume_list {

@@ -31,6 +31,9 @@ struct guest_place {
 	int64_t pid;
 };
 
+/* The host sees the run's directory: a file system is mounted there. */
+bool guest_visible(const struct guest_place *place);
+
 /*
  * Wait until the init serves on its socket. ERR_GUEST where it does not within
  * timeout_ms, or at once where it never will: it has ended, or the host does

@@ -5,11 +5,11 @@
 #include "lib/fd.h"
 
 #include <errno.h>
-#include <linux/magic.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/socket.h>
-#include <sys/vfs.h>
+#include <sys/stat.h>
 
 /* The guest gives what it ends 3 s, and then ends it all the same. */
 #define FENCE_MS 8000
@@ -52,13 +52,15 @@ receive(int fd, struct wire_fenced *ret_fenced, struct err *e)
 	return rc;
 }
 
-/* The volume is mounted where the host sees it. */
-static bool
-is_mounted(const char *dir)
+bool
+guest_visible(const struct guest_place *place)
 {
-	struct statfs fs;
+	FD_AUTO dir = open(place->dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	struct stat here, above;
 
-	return statfs(dir, &fs) == 0 && fs.f_type == TMPFS_MAGIC;
+	return dir >= 0 && fstat(dir, &here) == 0 &&
+	       fstatat(dir, "..", &above, 0) == 0 &&
+	       here.st_dev != above.st_dev;
 }
 
 int
@@ -74,7 +76,7 @@ guest_wait(const struct guest_place *place, int timeout_ms, struct err *e)
 			fd_close(&fd);
 			return 0;
 		}
-		if (!is_mounted(place->dir))
+		if (!guest_visible(place))
 			return err_set(e, ERR_GUEST,
 			    "the directory of the run's init is not here");
 		if (left == 0 ||

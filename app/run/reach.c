@@ -92,9 +92,10 @@ reach_mount(
 	return true;
 }
 
-/* Find the init's pid, and wait until it serves. */
+/* The pid of the container's init by now, 0 where it does not run. */
 static int
-find_init(const struct run_ctx *ctx, struct run *run, struct err *e)
+look_up(const struct run_ctx *ctx, const struct run *run, int64_t *ret_pid,
+    struct err *e)
 {
 	struct container_info info;
 	char name[RUN_NAME_SIZE];
@@ -102,9 +103,16 @@ find_init(const struct run_ctx *ctx, struct run *run, struct err *e)
 	run_name(run->id, name);
 	if (container_inspect(ctx->engine, name, &info, e) != 0)
 		return -1;
-	run->guest_pid = info.pid;
+	*ret_pid = info.pid;
 	container_info_release(&info);
+	return 0;
+}
+
+static int
+await_init(struct run *run, struct err *e)
+{
 	const struct guest_place at = place(run);
+
 	return guest_wait(&at, SERVE_MS, e);
 }
 
@@ -113,7 +121,8 @@ reach_settle(const struct run_ctx *ctx, struct run *run, struct err *e)
 {
 	if (!by_socket(run))
 		return 0;
-	if (find_init(ctx, run, e) != 0) {
+	if (look_up(ctx, run, &run->guest_pid, e) != 0 ||
+	    await_init(run, e) != 0) {
 		if (e->kind != ERR_GUEST ||
 		    str_eq(ctx->config->guest, "socket"))
 			return -1;
@@ -145,23 +154,40 @@ reach_remove(const struct run_ctx *ctx, const char *id, struct err *e)
 	char name[RUN_VOLUME_SIZE];
 
 	run_volume(id, "guest", name);
-	return volume_remove(ctx->engine, name, e);
+	/* Left to the reaper where the engine does not let go of it. */
+	if (volume_remove(ctx->engine, name, e) != 0)
+		return e->kind == ERR_CONFLICT ? 0 : -1;
+	return 0;
 }
 
 /* -- going there ----------------------------------------------------------- */
 
-/* The socket led nowhere: true where the container has another init by now,
- * that of a restart, which serves. */
+/*
+ * The socket led nowhere: true where there is another way by now, which is
+ * recorded. A restart by hand makes another init. An engine before 24 that
+ * restarts under its containers (live-restore) takes the volume away from the
+ * host, for good: then Docker's exec is left.
+ */
 static bool
-restarted(const struct run_ctx *ctx, struct run *run)
+found_again(const struct run_ctx *ctx, struct run *run)
 {
-	int64_t before = run->guest_pid;
+	const struct guest_place before = place(run);
 	struct err ignored = ERR_INIT;
+	int64_t pid;
 
-	return by_socket(run) && kill((pid_t)before, 0) != 0 &&
-	       errno == ESRCH && find_init(ctx, run, &ignored) == 0 &&
-	       run->guest_pid != before &&
-	       run_reached(ctx->redis, run, &ignored) == 0;
+	if (!by_socket(run) || look_up(ctx, run, &pid, &ignored) != 0 ||
+	    pid == 0)
+		return false;
+	if (pid == run->guest_pid) {
+		if (guest_visible(&before))
+			return false;
+		choose_exec(run);
+	} else {
+		run->guest_pid = pid;
+		if (await_init(run, &ignored) != 0)
+			return false;
+	}
+	return run_reached(ctx->redis, run, &ignored) == 0;
 }
 
 /* Where the init has ended, so has the container: until the engine says so. */
@@ -200,7 +226,7 @@ reach_exec(const struct run_ctx *ctx, struct run *run,
 	struct guest_place at = place(run);
 	struct guest *g = guest_exec(ctx->engine, &at, order, e);
 
-	if (g == NULL && e->kind == ERR_GUEST && restarted(ctx, run)) {
+	if (g == NULL && e->kind == ERR_GUEST && found_again(ctx, run)) {
 		at = place(run);
 		g = guest_exec(ctx->engine, &at, order, e);
 	}
@@ -221,7 +247,9 @@ reach_fence(const struct run_ctx *ctx, struct run *run, int64_t generation,
 	if (!by_socket(run) || !str_eq(run->state, "running"))
 		return 0;
 	int rc = guest_fence(&at, (uint64_t)generation, &done, &known, e);
-	if (rc != 0 && restarted(ctx, run)) {
+	if (rc != 0 && found_again(ctx, run)) {
+		if (!by_socket(run))
+			return 0;
 		at = place(run);
 		rc = guest_fence(&at, (uint64_t)generation, &done, &known, e);
 	}

@@ -39,8 +39,8 @@ int reach_again(
 /* Remove what reach_prepare made; the container is gone. */
 int reach_remove(const struct run_ctx *ctx, const char *id, struct err *e);
 
-/* guest_exec in a run that is recorded as running. A container that was
- * restarted by hand has another init: that is recorded. One that has ended is
+/* guest_exec in a run that is recorded as running. Where the way is lost and
+ * there is another, that is recorded and taken. A run that has ended is
  * ERR_RUN_NOT_RUNNING with why, and recorded. */
 struct guest *reach_exec(const struct run_ctx *ctx, struct run *run,
     const struct guest_order *order, struct err *e);
