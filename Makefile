@@ -10,6 +10,8 @@ PREFIX ?= /usr/local
 SYSCONFDIR ?= /etc
 SAN    ?=
 Q       = $(if $(V),,@)
+# Without -j of the caller's, as many jobs as there are cores.
+PARALLEL = $(if $(filter -j%,$(MAKEFLAGS)),,-j$(shell nproc))
 # `make V=1` shows whole commands.
 say     = $(if $(V),,@echo "  $(1) $@")
 
@@ -52,7 +54,7 @@ MODULE_SUPPORT = $(filter-out tests/module/test_%,$(wildcard tests/module/*.c)) 
 E2E_SUPPORT = $(filter-out tests/e2e/test_%,$(wildcard tests/e2e/*.c))
 BENCH_SUPPORT = $(filter-out tests/bench/bench_%,$(wildcard tests/bench/*.c))
 
-.PHONY: all help deps deps-serve serve image test unit module e2e bench asan tsan clang fuzz \
+.PHONY: all help deps serve image test unit module e2e bench asan tsan clang fuzz \
 	lint analyze format install uninstall clean
 .DEFAULT_GOAL := all
 .SECONDARY:
@@ -65,10 +67,9 @@ help:			## this list
 deps:			## install what is missing from Debian's packages
 	@app/deps.sh test
 
-deps-serve:		# 500 MB less than what the tests take
+serve:			## run the whole stack in the foreground (ARGS="--workers 4")
 	@app/deps.sh serve
-
-serve: deps-serve all	## run the whole stack in the foreground (ARGS="--workers 4")
+	@$(MAKE) --no-print-directory $(PARALLEL) all
 	@$(BUILD)/teploy-sandbox serve $(ARGS)
 
 image:			## a busybox image for boxes that reach no registry
@@ -126,7 +127,10 @@ $(BUILD)/teploy-sandbox: app/teploy-sandbox $(SCRIPTS) $(wildcard nginx/*)
 -include $(shell find $(BUILD)/obj $(BUILD)/init -name '*.d' 2>/dev/null)
 
 # -- tests --------------------------------------------------------------------
-test: deps all lint $(UNIT) $(FUZZ) $(MODULE) $(E2E)	## every test (UNIT, FUZZ, MODULE, E2E)
+test:			## every test
+	@app/deps.sh test
+	@$(MAKE) --no-print-directory $(PARALLEL) all $(UNIT) $(FUZZ) $(MODULE) $(E2E)
+	@tests/lint/run $(BUILD)
 	@tests/run $(BUILD) $(UNIT) $(FUZZ) $(MODULE) $(E2E)
 
 unit: $(UNIT) $(FUZZ)	## tests that need nothing
@@ -138,7 +142,9 @@ module: all $(MODULE)	## tests with a real Redis or the fake engine
 e2e: all $(E2E)		## tests of the real stack: Docker, Redis, nginx
 	@tests/run $(BUILD) $(E2E)
 
-bench: deps all $(BENCH)	## speed and memory, beside the alternatives
+bench:			## speed and memory, beside the alternatives
+	@app/deps.sh test
+	@$(MAKE) --no-print-directory $(PARALLEL) all $(BENCH)
 	@tests/bench/run $(BUILD)
 
 asan:			## unit and module tests under address and UB sanitizers
