@@ -16,6 +16,8 @@
 #define FRAMES_MAX (WIRE_MAX * 8)
 #define KILLED_MS 5000 /* a killed command is gone by then */
 
+static const char given_away[] = "the run was given to somebody else";
+
 /* One exec on its way to its client. */
 struct relay {
 	struct call *call;
@@ -64,8 +66,12 @@ add_event(struct relay *r, const struct guest_event *ev)
 		    ev->bytes, ev->size, &r->out);
 		return 0;
 	case GUEST_EXIT:
-		exec_stream_exit(&r->stream, &ev->exit, NULL, &r->out);
-		return 1;
+		if (ev->exit.code != -1 || ev->exit.timed_out) {
+			exec_stream_exit(&r->stream, &ev->exit, NULL, &r->out);
+			return 1;
+		}
+		/* It was ended, and neither by us nor by its deadline. */
+		/* FALLTHROUGH */
 	case GUEST_LOST:
 		add_lost(r, run_lost(&r->call->ctx, inflight_op(r->slot)->run));
 		return 1;
@@ -110,7 +116,7 @@ relay(struct relay *r, struct err *e)
 		}
 		if (inflight_lost(r->slot)) {
 			kill_and_wait(r);
-			add_lost(r, "the run was given to somebody else");
+			add_lost(r, given_away);
 			return send_out(r, e);
 		}
 		if (ev.type == GUEST_NOTHING && exchange_gone(r->x))
