@@ -173,6 +173,14 @@ stack_tool(const char *first, ...)
 }
 
 bool
+stack_gvisor(void)
+{
+	const char *runtime = getenv("SBX_TEST_RUNTIME");
+
+	return runtime != NULL && str_starts(runtime, "runsc");
+}
+
+bool
 stack_ready(void)
 {
 	REPLY_AUTO r = http_do("GET", "/health/ready", NULL, NULL);

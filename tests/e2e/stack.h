@@ -76,6 +76,19 @@ void stack_kill(enum stack_kind kind);
 /* How many of that kind are alive that are not in old. */
 size_t stack_new(enum stack_kind kind, const pid_t *old, size_t old_count);
 
+/* The runs are gVisor's ($SBX_TEST_RUNTIME is runsc): their processes are not
+ * the host's, nothing caps their memory, and loopback is all their network. */
+bool stack_gvisor(void);
+
+/* Skip the test there, and say why. */
+#define needs_host_kernel(why)                                  \
+	do {                                                    \
+		if (stack_gvisor()) {                           \
+			printf("skipped on gVisor: " why "\n"); \
+			skip();                                 \
+		}                                               \
+	} while (0)
+
 /* /health/ready answers 200. */
 bool stack_ready(void);
 

@@ -287,6 +287,7 @@ an_open_run_has_the_default_bridge(void **state)
 	char id[ULID_SIZE];
 
 	(void)state;
+	needs_host_kernel("--network=none");
 	run_from(
 	    json_pack("{s:s,s:s}", "image", IMAGE_PLAIN, "network", "open"),
 	    id);

@@ -248,7 +248,10 @@ commands_run_as_the_user_of_the_image(void **state)
 	assert_string_equal(nobody.out.data, "65534\n1000\n");
 	/* No way up: no-new-privileges. */
 	EXECUTED_AUTO up = exec_sh(user, "grep NoNewPrivs /proc/self/status");
-	assert_string_equal(up.out.data, "NoNewPrivs:\t1\n");
+	if (stack_gvisor())
+		printf("not looked at on gVisor: it tells no NoNewPrivs\n");
+	else
+		assert_string_equal(up.out.data, "NoNewPrivs:\t1\n");
 	REPLY_AUTO unknown = http_json("POST", run_url(user, "exec"),
 	    json_pack("{s:s,s:s}", "cmd", "id", "user", "stranger"));
 	check_problem(&unknown, 400, "invalid_input", "stranger");
@@ -274,6 +277,7 @@ static void
 a_run_whose_tmp_is_gone_still_executes(void **state)
 {
 	(void)state;
+	needs_host_kernel("its /tmp is a mount");
 	EXECUTED_AUTO gone = exec_sh(id, "rm -rf /tmp");
 	assert_int_equal(exit_code(&gone), 0);
 	EXECUTED_AUTO x = exec_sh(id, "echo hi");
