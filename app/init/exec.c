@@ -53,7 +53,7 @@ struct exec {
 	int status;
 	bool alone;	/* nothing is left below us */
 	bool concluded; /* the last frame is in out */
-	bool timed_out;
+	bool timed_out, fenced;
 	int64_t deadline, died_at;
 	int64_t ending_at; /* when TERM was sent, or NEVER */
 	int64_t kill_at;   /* when KILL follows */
@@ -188,9 +188,10 @@ on_host(struct exec *s)
 static struct wire_exit
 exit_of(const struct exec *s)
 {
-	struct wire_exit exit = {.code = -1, .timed_out = s->timed_out};
+	struct wire_exit exit = {
+	    .code = -1, .timed_out = s->timed_out, .fenced = s->fenced};
 
-	if (s->timed_out)
+	if (s->timed_out || s->fenced)
 		return exit;
 	/* Not even KILL ended it within LAST_MS: say what it would be. */
 	int signal = s->dead ? WTERMSIG(s->status) : SIGKILL;
@@ -299,8 +300,10 @@ step(struct exec *s)
 	if (p[P_SIGNALS].revents)
 		on_signal(s);
 	/* The run was given to somebody else: SIGUSR1 of PID 1 woke us. */
-	if (!s->concluded && op_is_older(s->ops, s->op))
+	if (!s->concluded && op_is_older(s->ops, s->op)) {
+		s->fenced = true;
 		end(s, 0);
+	}
 	if (p[P_REPORT].revents)
 		on_report(s);
 	for (int i = 0; i < 2; i++)

@@ -10,7 +10,7 @@
 #define FENCED_SIZE 9 /* done, generation */
 
 enum { EXEC_STDIN = 1, EXEC_SCRIPT = 2 };
-enum { EXIT_TIMED_OUT = 1, EXIT_OOM = 2, EXIT_NOT_FOUND = 4 };
+enum { EXIT_TIMED_OUT = 1, EXIT_OOM = 2, EXIT_NOT_FOUND = 4, EXIT_FENCED = 8 };
 
 static void
 put32(char *to, uint32_t value)
@@ -198,7 +198,8 @@ wire_put_exit(struct buf *out, const struct wire_exit *x)
 	payload[4] = (char)x->signal;
 	payload[5] = (char)((x->timed_out ? EXIT_TIMED_OUT : 0) |
 			    (x->oom_killed ? EXIT_OOM : 0) |
-			    (x->not_found ? EXIT_NOT_FOUND : 0));
+			    (x->not_found ? EXIT_NOT_FOUND : 0) |
+			    (x->fenced ? EXIT_FENCED : 0));
 	wire_put(out, WIRE_EXIT, payload, sizeof(payload));
 }
 
@@ -342,7 +343,8 @@ int
 wire_get_exit(
     const char *payload, size_t size, struct wire_exit *ret_x, struct err *e)
 {
-	const int known = EXIT_TIMED_OUT | EXIT_OOM | EXIT_NOT_FOUND;
+	const int known =
+	    EXIT_TIMED_OUT | EXIT_OOM | EXIT_NOT_FOUND | EXIT_FENCED;
 
 	if (size != EXIT_SIZE || (payload[5] & ~known))
 		return err_set(e, ERR_GUEST, "malformed exit frame");
@@ -356,6 +358,7 @@ wire_get_exit(
 	    .timed_out = (payload[5] & EXIT_TIMED_OUT) != 0,
 	    .oom_killed = (payload[5] & EXIT_OOM) != 0,
 	    .not_found = (payload[5] & EXIT_NOT_FOUND) != 0,
+	    .fenced = (payload[5] & EXIT_FENCED) != 0,
 	};
 	return 0;
 }

@@ -75,11 +75,12 @@ struct wire_exec {
 };
 
 struct wire_exit {
-	int32_t code;	/* 0..255, 128+n for a signal, -1 for a timeout */
+	int32_t code;	/* 0..255, 128+n for a signal, -1: timed out, fenced */
 	uint8_t signal; /* 0 where none */
 	bool timed_out;
 	bool oom_killed;
 	bool not_found; /* could not be executed: code 126 or 127 */
+	bool fenced;	/* ended by a WIRE_FENCE */
 };
 
 /* What came of a fence. */

@@ -171,7 +171,8 @@ exits_come_back_as_they_went(void **state)
 {
 	const struct wire_exit exits[] = {{.code = 0}, {.code = 255},
 	    {.code = 137, .signal = 9, .oom_killed = true},
-	    {.code = -1, .timed_out = true}, {.code = 127, .not_found = true}};
+	    {.code = -1, .timed_out = true}, {.code = 127, .not_found = true},
+	    {.code = -1, .fenced = true}};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(exits) / sizeof(exits[0]); i++) {
@@ -189,6 +190,7 @@ exits_come_back_as_they_went(void **state)
 		assert_int_equal(x.timed_out, exits[i].timed_out);
 		assert_int_equal(x.oom_killed, exits[i].oom_killed);
 		assert_int_equal(x.not_found, exits[i].not_found);
+		assert_int_equal(x.fenced, exits[i].fenced);
 	}
 }
 
