@@ -70,7 +70,8 @@ exec_and_leave(void)
 
 	ask_await(&a);
 	ask_leave(&a);
-	SAID_AUTO s = ask_end(&a);
+	struct said s = ask_end(&a);
+	said_release(&s);
 }
 
 static void
