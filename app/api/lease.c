@@ -163,15 +163,21 @@ fence_guest(
 	    q->id);
 }
 
-/* A grant that the run's init did not learn of is taken back. */
+/* A grant that the run's init did not learn of is taken back. Where root of the
+ * run keeps its init from hearing, everything but the init is killed instead;
+ * so it is with force, which takes along what is in flight in nobody's eyes:
+ * background processes. */
 static int
 complete(
     struct call *c, const struct acquire *q, struct lease *lease, struct err *e)
 {
 	struct err ignored = ERR_INIT;
 
-	if (fence_guest(c, q, lease, e) == 0)
-		return answer(c, q->owner, lease, e);
+	if (!q->force || reset_run(c, q->id, e) == 0) {
+		if (fence_guest(c, q, lease, e) == 0 ||
+		    (e->kind == ERR_GUEST && reset_run(c, q->id, e) == 0))
+			return answer(c, q->owner, lease, e);
+	}
 	(void)lease_release(
 	    c->ctx.redis, q->id, q->owner, lease->generation, &ignored);
 	return -1;

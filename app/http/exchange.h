@@ -19,6 +19,7 @@
 
 #define EXCHANGE_SEGMENTS 64
 #define EXCHANGE_BODY_MAX (1u << 20) /* JSON bodies (CONTRACT 1) */
+#define EXCHANGE_BODY_SEC 20	     /* for all of it: it holds a thread */
 #define EXCHANGE_STATUS_GONE 499     /* logged where no answer was read */
 
 struct exchange {
@@ -48,7 +49,8 @@ struct exchange {
  * where absent. ERR_INPUT on a bad escape is reported as *ret_bad. */
 const char *exchange_query(struct exchange *x, const char *name, bool *ret_bad);
 
-/* The body, at most max bytes (else ERR_TOO_LARGE); ERR_GONE_AWAY where the
+/* The body, at most max bytes (else ERR_TOO_LARGE) and within
+ * EXCHANGE_BODY_SEC (else ERR_INPUT); ERR_GONE_AWAY where the
  * client left in the middle of it. Fills into, which the caller owns. */
 int exchange_body(
     struct exchange *x, struct buf *into, size_t max, struct err *e);

@@ -24,7 +24,7 @@ struct fcgi {
 	FCGX_Request request;
 	int watch; /* epoll: the connection's end, and cut_fd */
 	int64_t stall_sec;
-	bool has_body, body_begun;
+	bool has_body;
 };
 
 int
@@ -79,6 +79,18 @@ set_timeout(int fd, int which, int64_t seconds)
 	return setsockopt(fd, SOL_SOCKET, which, &t, sizeof(t));
 }
 
+/* The same for reading, in milliseconds; 0 is no time at all. */
+static void
+set_receive_ms(int fd, int ms)
+{
+	struct timeval t = {ms / 1000, ms % 1000 * 1000};
+
+	if (ms == 0)
+		t.tv_usec = 1; /* 0 would be for ever */
+
+	(void)setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &t, sizeof(t));
+}
+
 /*
  * The peer's end of the connection, not its bytes: a body that nobody has read
  * yet is not a client that left. nginx never half-closes, and it answers a
@@ -123,7 +135,6 @@ fill(struct fcgi *f, struct arena *a, struct exchange *x)
 	if (str_to_int(length, 0, INT64_MAX, &x->content_length) != 0)
 		x->content_length = -1;
 	f->has_body = x->content_length > 0 || *coding != '\0';
-	f->body_begun = false;
 }
 
 int
@@ -204,33 +215,56 @@ fcgi_end(struct fcgi *f, struct exchange *x)
 
 /* -- reading ------------------------------------------------------------- */
 
-/* Up to size bytes of body; 0 at its end. */
+/* The body ended, or did not go on in time, or its sender left. */
 static int
-read_body(struct exchange *x, char *to, int size, struct err *e)
+body_stopped(struct exchange *x, FCGX_Stream *in, struct err *e)
 {
-	struct fcgi *f = x->carrier;
+	int error = FCGX_GetError(in);
 
-	if (!f->body_begun)
-		(void)set_timeout(f->request.ipcFd, SO_RCVTIMEO, f->stall_sec);
-	f->body_begun = true;
-	int n = FCGX_GetStr(to, size, f->request.in);
-	if (n < size && FCGX_GetError(f->request.in) != 0) {
+	if (error == 0)
+		return 0;
+	if (error != EAGAIN) {
 		x->gone = true;
 		return err_set(e, ERR_GONE_AWAY, "the client left in mid-body");
 	}
-	return n;
+	FCGX_ClearError(in); /* the answer can still be written */
+	return err_set(e, ERR_INPUT, "The body did not arrive within %d s.",
+	    EXCHANGE_BODY_SEC);
+}
+
+/* Up to size bytes of body, as they come; 0 at its end. */
+static int
+read_body(
+    struct exchange *x, char *to, int size, int64_t deadline, struct err *e)
+{
+	struct fcgi *f = x->carrier;
+	FCGX_Stream *in = f->request.in;
+
+	/* Asked for all of size the library would wait for all of it, however
+	 * slowly it comes: one byte, then what came with it. */
+	if (in->rdNext == in->stop)
+		set_receive_ms(f->request.ipcFd, clock_left(deadline));
+	int first = FCGX_GetChar(in);
+	if (first < 0)
+		return body_stopped(x, in, e);
+	*to = (char)first;
+	int more = (int)(in->stop - in->rdNext);
+	if (more > size - 1)
+		more = size - 1;
+	return 1 + (more > 0 ? FCGX_GetStr(to + 1, more, in) : 0);
 }
 
 int
 exchange_body(struct exchange *x, struct buf *into, size_t max, struct err *e)
 {
+	int64_t deadline = clock_mono_ms() + EXCHANGE_BODY_SEC * 1000;
 	size_t begin = into->size;
 	char chunk[8 * 1024];
 	int n = 0;
 
 	if (x->content_length > (int64_t)max)
 		goto too_large;
-	while ((n = read_body(x, chunk, sizeof(chunk), e)) > 0) {
+	while ((n = read_body(x, chunk, sizeof(chunk), deadline, e)) > 0) {
 		if ((size_t)n > max - (into->size - begin))
 			goto too_large;
 		buf_add(into, chunk, (size_t)n);

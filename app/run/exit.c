@@ -89,13 +89,44 @@ run_not_running(const struct run *run, struct err *e)
 	    *run->exit_reason ? run->exit_reason : "no reason known");
 }
 
+/* What became of the run since it was read; 0 where nothing did. */
+static int
+changed_since(const struct run_ctx *ctx, const struct run *run, struct err *e)
+{
+	struct arena a = ARENA_INIT;
+	struct err absent = ERR_INIT;
+	struct run now;
+	int rc = 0;
+
+	if (run_get(ctx->redis, run->id, true, &a, &now, &absent) != 0) {
+		if (absent.kind == ERR_RUN_ABSENT) {
+			*e = absent;
+			rc = -1;
+		}
+	} else if (!str_eq(now.state, "running")) {
+		rc = run_not_running(&now, e);
+	} else if (now.lease_generation > run->lease_generation) {
+		rc = err_set(e, ERR_LEASE_SUPERSEDED,
+		    "Run %s was given to %s meanwhile: this request was "
+		    "superseded.",
+		    run->id, now.lease_holder);
+	}
+	arena_release(&a);
+	return rc;
+}
+
 int
 run_exit_explain(const struct run_ctx *ctx, struct run *run, struct err *e)
 {
 	struct err ignored = ERR_INIT;
 	bool present;
 
-	if (e->kind != ERR_RUN_NOT_RUNNING ||
+	/* An exec that meets a teardown or a takeover fails in the engine or
+	 * in the guest, in many words of theirs. */
+	if (e->kind != ERR_RUN_NOT_RUNNING && e->kind != ERR_ENGINE &&
+	    e->kind != ERR_GUEST)
+		return -1;
+	if (changed_since(ctx, run, e) != 0 ||
 	    run_exit_observe(ctx, run, &present, &ignored) != 0)
 		return -1;
 	if (!present)

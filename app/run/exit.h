@@ -27,8 +27,9 @@ int run_exit_review(const struct run_ctx *ctx, struct run *run,
 /* Fill *e with ERR_RUN_NOT_RUNNING and why, from the record. Returns -1. */
 int run_not_running(const struct run *run, struct err *e);
 
-/* *e is why a command could not start; where that is that the container has
- * ended, record it and say why it did. Returns -1. */
+/* *e is why a command could not start. Where the run was destroyed, given to
+ * somebody else, or its container has ended, say that instead, and record an
+ * end. Returns -1. */
 int run_exit_explain(const struct run_ctx *ctx, struct run *run, struct err *e);
 
 /* Why what ran in a run vanished from under its caller, as a sentence that

@@ -259,6 +259,22 @@ force_kills_what_runs_and_grants(void **state)
 	check_problem(&bert, 409, "lease_held", "anna");
 }
 
+/* Nothing is in flight; what a shell left behind is killed all the same, and so
+ * is what keeps the run's init from hearing of the grant. */
+static void
+force_kills_background_processes_too(void **state)
+{
+	(void)state;
+	EXECUTED_AUTO left = exec_sh(
+	    run, "rm -f /.sbx/run/guest.sock; sleep 2000 >/dev/null 2>&1 &");
+	assert_int_equal(exit_code(&left), 0);
+	wait_until(proc_count("2000") == 1, 20000);
+	REPLY_AUTO lease =
+	    post("lease", "{\"owner\":\"anna\",\"ttlSec\":60,\"force\":true}");
+	assert_int_equal(granted(&lease), 1);
+	wait_until(proc_count("2000") == 0, 20000);
+}
+
 static void
 a_dead_worker_frees_its_marks(void **state)
 {
@@ -287,6 +303,7 @@ main(void)
 	    T(a_busy_run_is_refused_and_freed_by_its_exit),
 	    T(a_waiter_keeps_newcomers_out_and_is_granted),
 	    T(force_kills_what_runs_and_grants),
+	    T(force_kills_background_processes_too),
 	    T(a_dead_worker_frees_its_marks),
 #undef T
 	};

@@ -172,8 +172,8 @@ local function read(id, time, ...)
 
 	if not values.err then
 		values[#values + 1] = text(time)
-		values[#values + 1] = text(redis.call('ZCOUNT', inflight(id),
-			text(time), '+inf'))
+		values[#values + 1] = text(tonumber(redis.pcall('ZCOUNT',
+			inflight(id), text(time), '+inf')) or 0)
 	end
 	return values
 end

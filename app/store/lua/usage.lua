@@ -16,7 +16,7 @@ for _, id in ipairs(redis.call('ZRANGE', ids, 0, -1)) do
 
 		add('runs ' .. from, 1)
 		add('memory', not v[2] and v[1])
-		add('inflight', redis.call('ZCOUNT', inflight(id), text(time),
+		add('inflight', redis.pcall('ZCOUNT', inflight(id), text(time),
 			'+inf'))
 	end
 end
