@@ -185,8 +185,9 @@ many_runs_expire_at_the_same_second(void **state)
 static void *
 delete_run(void *arg)
 {
-	REPLY_AUTO r = http_do("DELETE", arg, NULL, NULL);
+	struct reply r = http_do("DELETE", arg, NULL, NULL);
 
+	reply_release(&r);
 	return NULL;
 }
 
