@@ -14,28 +14,46 @@ say(const char *method)
 	return ask_calm(method, target_of(id, ""), NULL, NULL);
 }
 
-/* A run, and a DELETE of it that Docker answered with a 500. */
-static void
-refuse(void)
+/* A run, and a DELETE of it whose first call Docker answered with a 500; true
+ * where that was the removal. */
+static bool
+refuse_once(void)
 {
-	struct model_container left[MODEL_CONTAINERS];
 	SAID_AUTO made =
 	    ask_calm("POST", "/v1/runs", "{\"image\":\"busybox\"}", NULL);
 
 	assert_int_equal(made.status, 201);
 	(void)snprintf(id, sizeof(id), "%s", said_text(&made, "id"));
 	model_fail(world.model, 1, MODEL_REFUSE);
-	SAID_AUTO refused = ask("DELETE", target_of(id, ""), NULL, NULL);
+	SAID_AUTO refused = say("DELETE");
 	const char *call = model_heal(world.model);
-	assert_non_null(call);
-	assert_true(str_starts(call, "DELETE /containers/"));
-	assert_int_equal(refused.status, 502);
+	if (call != NULL && str_starts(call, "DELETE /containers/")) {
+		assert_int_equal(refused.status, 502);
+		return true;
+	}
+	SAID_AUTO again = say("DELETE");
+	assert_true(again.status == 204 || again.status == 404);
+	return false;
+}
+
+static void
+refuse(void)
+{
+	struct model_container left[MODEL_CONTAINERS];
+	int tries = 0;
+
+	/* A thread of the worker that is new to it asks its version first. */
+	while (!refuse_once())
+		assert_true(++tries < 20);
 	assert_int_equal(model_list(world.model, left), 1);
 	SAID_AUTO run = say("GET");
 	assert_int_equal(run.status, 200);
 	assert_string_equal(said_text(&run, "state"), "destroying");
 	SAID_AUTO list = ask_calm("GET", "/v1/runs", NULL, NULL);
-	assert_string_equal(said_text(&list, "runs.0.state"), "destroying");
+	const json_t *first =
+	    json_array_get(json_object_get(list.json, "runs"), 0);
+	assert_string_equal(
+	    json_string_value(json_object_get(first, "state")), "destroying");
 	SAID_AUTO exec = ask_calm(
 	    "POST", target_of(id, "exec"), "{\"cmd\":\"exit 0\"}", NULL);
 	assert_int_equal(exec.status, 409);

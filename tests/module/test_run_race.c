@@ -134,13 +134,13 @@ static atomic_bool held;
 static void *
 extend_one(void *arg)
 {
+	const struct credential nobody = {.owner = ""};
 	struct worker *w = arg;
 	struct err e = ERR_INIT;
 
 	while (atomic_load(&held))
 		;
-	w->done = run_extend(w->redis, w->run[0].id, &(struct credential){0},
-		      60000, &e) == 0;
+	w->done = run_extend(w->redis, w->run[0].id, &nobody, 60000, &e) == 0;
 	w->failed = !w->done && e.kind != ERR_RUN_NOT_RUNNING;
 	return NULL;
 }
