@@ -8,7 +8,7 @@
 
 #include "store/run.h"
 
-#define IDEM_MARK_MS 15000
+#define IDEM_MARK_MS RUN_CREATING_MS /* both are refreshed together */
 
 /* What run_started makes of a key; key "" is none. */
 struct idem {
