@@ -218,8 +218,10 @@ command_inherits_nothing_of_ours(void **state)
 		assert_prints("cat /proc/self/oom_score_adj", "500\n");
 	/* 3 is the directory that ls reads. */
 	assert_prints("ls /proc/self/fd", "0\n1\n2\n3\n");
+	/* Signals 32 and 33 are libc's own: a caller that came by glibc's
+	 * posix_spawn, as under make, has them ignored. */
 	assert_prints("grep -E 'Sig(Blk|Ign)' /proc/self/status | cut -f2 "
-		      "| sort -u",
+		      "| sed s/0000000180000000/0000000000000000/ | sort -u",
 	    "0000000000000000\n");
 	/* a session of its own */
 	assert_prints(
