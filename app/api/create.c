@@ -11,7 +11,6 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 
 #define FRAME_MAX (256u * 1024)
 #define KEEPALIVE_MS 15000
@@ -198,7 +197,7 @@ static int
 read_key(struct call *c, const json_t *body, struct idem *to,
     char digest[DIGEST_HEX_SIZE], struct err *e)
 {
-	unsigned char secret[DIGEST_KEY_SIZE], random[10];
+	unsigned char secret[DIGEST_KEY_SIZE];
 	const char *key = c->x->idempotency_key;
 	size_t size = strlen(key);
 
@@ -217,12 +216,9 @@ read_key(struct call *c, const json_t *body, struct idem *to,
 		return err_set(e, ERR_INTERNAL, "cannot write a body again");
 	digest_keyed(secret, text, strlen(text), digest);
 	free(text);
-	if (getrandom(random, sizeof(random), 0) != sizeof(random))
-		return err_sys(e, ERR_INTERNAL, "no random bytes");
-	ulid_format(clock_wall_ms(), random, to->token);
 	to->key = key;
 	to->digest = digest;
-	return 0;
+	return ulid_new(to->token, e);
 }
 
 int

@@ -10,7 +10,6 @@
 #include <poll.h>
 #include <signal.h>
 #include <string.h>
-#include <sys/random.h>
 
 #define TTL_MAX 86400
 #define WAIT_MAX 60
@@ -74,8 +73,6 @@ static int
 read_acquire(
     struct call *c, const json_t *body, struct acquire *q, struct err *e)
 {
-	unsigned char random[10];
-
 	if (call_run_id(c, q->id, e) != 0 ||
 	    read_string(body, "owner", &q->owner, e) != 0 ||
 	    read_ttl(body, &q->ttl_sec, e) != 0 ||
@@ -91,10 +88,7 @@ read_acquire(
 	q->waiter[0] = '\0';
 	if (!q->force && q->wait_sec == 0)
 		return 0;
-	if (getrandom(random, sizeof(random), 0) != sizeof(random))
-		return err_sys(e, ERR_INTERNAL, "no random bytes");
-	ulid_format(clock_wall_ms(), random, q->waiter);
-	return 0;
+	return ulid_new(q->waiter, e);
 }
 
 static int

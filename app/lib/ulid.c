@@ -1,7 +1,9 @@
 /* ULIDs: formatting and reading. */
 #include "lib/ulid.h"
+#include "lib/clock.h"
 
 #include <string.h>
+#include <sys/random.h>
 
 static const char digits[] = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
 
@@ -26,6 +28,17 @@ ulid_format(int64_t wall_ms, const unsigned char random[10], char to[ULID_SIZE])
 		}
 	}
 	to[26] = '\0';
+}
+
+int
+ulid_new(char to[ULID_SIZE], struct err *e)
+{
+	unsigned char random[10];
+
+	if (getrandom(random, sizeof(random), 0) != sizeof(random))
+		return err_sys(e, ERR_INTERNAL, "no random bytes");
+	ulid_format(clock_wall_ms(), random, to);
+	return 0;
 }
 
 bool

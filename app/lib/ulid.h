@@ -6,6 +6,8 @@
 #ifndef SBX_LIB_ULID_H
 #define SBX_LIB_ULID_H
 
+#include "lib/err.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -14,6 +16,9 @@
 /* Of that millisecond and 10 random bytes. */
 void ulid_format(
     int64_t wall_ms, const unsigned char random[10], char to[ULID_SIZE]);
+
+/* A new one, of the wall clock and the kernel's random bytes. */
+int ulid_new(char to[ULID_SIZE], struct err *e);
 
 /* The canonical upper-case form of s, or false where s is not a ULID. */
 bool ulid_parse(const char *s, char to[ULID_SIZE]);

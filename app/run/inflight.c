@@ -1,6 +1,5 @@
 /* Operations in flight and their heartbeat. */
 #include "run/inflight.h"
-#include "lib/clock.h"
 #include "lib/mem.h"
 #include "lib/str.h"
 
@@ -8,7 +7,6 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 
 #define BATCH 16 /* slots that one script call holds */
 #define SETTLE_TRIES 3
@@ -64,12 +62,9 @@ inflight_begin(struct inflight_slot *s, struct redis *r, const char *run,
     const struct credential *who, struct arena *a, struct run *ret_run,
     struct err *e)
 {
-	unsigned char random[10];
-
-	if (getrandom(random, sizeof(random), 0) != sizeof(random))
-		return err_sys(e, ERR_INTERNAL, "no random bytes");
 	memcpy(s->op.run, run, sizeof(s->op.run));
-	ulid_format(clock_wall_ms(), random, s->op.id);
+	if (ulid_new(s->op.id, e) != 0)
+		return -1;
 	if (op_begin(r, &s->op, who, a, ret_run, e) != 0) {
 		/* Its answer may be what was lost: leave no mark behind. */
 		s->marked = e->kind == ERR_STORE_AWAY;

@@ -1,6 +1,5 @@
 /* The id of this stack: read, or made once. */
 #include "run/instance.h"
-#include "lib/clock.h"
 #include "lib/fd.h"
 #include "run/kept.h"
 
@@ -8,18 +7,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <unistd.h>
 
 static int
 make_instance(const char *path, struct err *e)
 {
-	unsigned char random[10];
 	char id[ULID_SIZE], line[ULID_SIZE + 1];
 
-	if (getrandom(random, sizeof(random), 0) != sizeof(random))
-		return err_sys(e, ERR_INTERNAL, "no random bytes");
-	ulid_format(clock_wall_ms(), random, id);
+	if (ulid_new(id, e) != 0)
+		return -1;
 	(void)snprintf(line, sizeof(line), "%s\n", id);
 	return kept_make(path, line, strlen(line), e);
 }
