@@ -202,12 +202,12 @@ read_key(struct call *c, const json_t *body, struct idem *to,
 	size_t size = strlen(key);
 
 	for (size_t i = 0; i < size; i++)
-		if (key[i] <= ' ' || key[i] > '~')
+		if (key[i] < ' ' || key[i] > '~')
 			size = KEY_MAX + 1;
 	if (size > KEY_MAX)
 		return err_set(e, ERR_INPUT,
 		    "Idempotency-Key must be 1 to %d printable ASCII "
-		    "characters without blanks.",
+		    "characters.",
 		    KEY_MAX);
 	if (secret_read(c->ctx.config, secret, e) != 0)
 		return -1;
