@@ -91,7 +91,7 @@ guest_fence(const struct guest_place *place, uint64_t generation,
     bool *ret_done, uint64_t *ret_known, struct err *e)
 {
 	BUF_AUTO frame = BUF_INIT(64);
-	struct wire_fenced fenced;
+	struct wire_fenced fenced = {false, 0};
 	FD_AUTO fd = socket_open(place->dir, place->pid, FENCE_MS, e);
 
 	if (fd < 0)

@@ -134,6 +134,7 @@ make_container(struct making *m, const struct run *run, struct arena *a,
     char ret_id[CONTAINER_ID_SIZE], struct err *e)
 {
 	static const char *const entrypoint[] = {GUEST_PROGRAM, NULL};
+	static const char socket_path[] = REACH_MOUNT "/" GUEST_SOCKET;
 	static const char *const drop[] = {
 	    "NET_RAW", "MKNOD", "AUDIT_WRITE", NULL};
 	const struct run_ctx *ctx = m->ctx;
@@ -145,7 +146,7 @@ make_container(struct making *m, const struct run *run, struct arena *a,
 	char name[RUN_NAME_SIZE], volume[RUN_VOLUME_SIZE];
 	bool socket = reach_mount(run, volume, &mounts[1]);
 	const char *const cmd[] = {"run", "--user", run->user,
-	    socket ? "--socket" : NULL, REACH_MOUNT "/" GUEST_SOCKET, NULL};
+	    socket ? "--socket" : NULL, socket_path, NULL};
 	struct label labels[16];
 
 	run_name(run->id, name);
