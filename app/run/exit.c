@@ -103,7 +103,8 @@ changed_since(const struct run_ctx *ctx, const struct run *run, struct err *e)
 			*e = absent;
 			rc = -1;
 		}
-	} else if (!str_eq(now.state, "running")) {
+	} else if (str_eq(now.state, "exited") ||
+		   str_eq(now.state, "destroying")) {
 		rc = run_not_running(&now, e);
 	} else if (now.lease_generation > run->lease_generation) {
 		rc = err_set(e, ERR_LEASE_SUPERSEDED,
