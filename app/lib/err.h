@@ -30,17 +30,31 @@ enum err_kind {
 	ERR_CONFLICT,	     /* what exists forbids it */
 	ERR_CAPACITY,	     /* SBX_MAX_MEMORY_MB leaves no room */
 	ERR_LEASE_HELD,	     /* somebody else has the run */
-	ERR_LEASE_SUPERSEDED, /* the credential is not the active lease's */
-	ERR_LEASE_PENDING,    /* somebody waits to take the run over */
-	ERR_RUN_BUSY,	      /* operations are in flight */
-	ERR_GONE,	      /* it was there, and is not any more */
-	ERR_INIT_FAILED,      /* the run's init command failed */
-	ERR_ENGINE,	      /* Docker refused, or made no sense */
-	ERR_ENGINE_AWAY,      /* Docker cannot be reached */
-	ERR_ENGINE_TIMEOUT,   /* Docker did not answer in time */
-	ERR_STORE,	      /* Redis refused, or made no sense */
-	ERR_STORE_AWAY,	      /* Redis cannot be reached, or not in time */
-	ERR_GUEST,	      /* the run's init made no sense, or vanished */
+	ERR_LEASE_SUPERSEDED,	/* the credential is not the active lease's */
+	ERR_LEASE_PENDING,	/* somebody waits to take the run over */
+	ERR_RUN_BUSY,		/* operations are in flight */
+	ERR_GONE,		/* it was there, and is not any more */
+	ERR_INIT_FAILED,	/* the run's init command failed */
+	ERR_EXEC_ABSENT,	/* no exec of that id, or it is forgotten */
+	ERR_EXEC_ENDED,		/* the exec has ended, or takes no input */
+	ERR_EXEC_OUTPUT,	/* the exec keeps no output */
+	ERR_EXEC_MANY,		/* so many kept execs run already */
+	ERR_FILE_ABSENT,	/* no such file or directory */
+	ERR_FILE_ESCAPES,	/* a path that leads out of its root */
+	ERR_FILE_DENIED,	/* the image's user may not */
+	ERR_FILE_DIRECTORY,	/* a directory where a file is needed */
+	ERR_FILE_NOT_DIRECTORY, /* something else where one is needed */
+	ERR_FILE_SPECIAL,	/* a fifo, socket or device */
+	ERR_FILE_NOT_EMPTY,	/* a directory that is not empty */
+	ERR_FILE_EXISTS,	/* something else is there already */
+	ERR_FILE_SPACE,		/* the run's disk is full */
+	ERR_RANGE,		/* a Range that the file does not have */
+	ERR_ENGINE,		/* Docker refused, or made no sense */
+	ERR_ENGINE_AWAY,	/* Docker cannot be reached */
+	ERR_ENGINE_TIMEOUT,	/* Docker did not answer in time */
+	ERR_STORE,		/* Redis refused, or made no sense */
+	ERR_STORE_AWAY,		/* Redis cannot be reached, or not in time */
+	ERR_GUEST,		/* the run's init made no sense, or vanished */
 	ERR_NOT_READY, /* the readiness check: something needed is down */
 	ERR_BUSY,      /* no thread is free for one more long operation */
 	ERR_DRAINING,  /* this worker is shutting down */

@@ -1,107 +1,110 @@
 /* The codec of the frames between the host and a run's init. */
 #include "lib/wire.h"
+#include "lib/wire_bytes.h"
+#include "lib/wire_file.h"
+#include "lib/wire_object.h"
 
 #include <string.h>
 
-#define EXEC_HEAD 14  /* version, flags, timeout, two counts */
-#define EXEC_HEAD2 22 /* the same and, from version 2, the generation */
-#define EXIT_SIZE 6   /* code, signal, flags */
-#define FENCE_SIZE 8  /* generation */
-#define FENCED_SIZE 9 /* done, generation */
+/* Version 1: flags, timeout, two counts; 2: and the generation; 3: and the
+ * terminal's size, and the id after the user. */
+enum {
+	EXEC_STDIN = 1,
+	EXEC_SCRIPT = 2,
+	EXEC_KEEP = 4,
+	EXEC_GO_ON = 8,
+	EXEC_FEEDABLE = 16,
+	EXEC_KNOWN = 31,
+	EXEC_KNOWN_2 = EXEC_STDIN | EXEC_SCRIPT,
+};
+enum {
+	EXIT_TIMED_OUT = 1,
+	EXIT_OOM = 2,
+	EXIT_NOT_FOUND = 4,
+	EXIT_FENCED = 8,
+	EXIT_KNOWN = 15,
+};
 
-enum { EXEC_STDIN = 1, EXEC_SCRIPT = 2 };
-enum { EXIT_TIMED_OUT = 1, EXIT_OOM = 2, EXIT_NOT_FOUND = 4, EXIT_FENCED = 8 };
+/* The payload sizes that a type may have. */
+static const struct {
+	enum wire_type type;
+	uint32_t min, max;
+} sizes[] = {
+    {WIRE_EXEC, WIRE_PEEK - WIRE_HEAD, WIRE_MAX},
+    {WIRE_STDIN, 0, WIRE_CHUNK},
+    {WIRE_STDIN_END, 0, 0},
+    {WIRE_KILL, 0, 0},
+    {WIRE_FENCE, 8, 8},
+    {WIRE_DETACH, 0, 0},
+    {WIRE_LIST, 0, 0},
+    {WIRE_ATTACH, 1, 8 + WIRE_ID_MAX + 1},
+    {WIRE_ACT, 1, 32 + WIRE_ID_MAX},
+    {WIRE_FILE, 1, 4 * WIRE_PATH_MAX},
+    {WIRE_READ, 16, 16},
+    {WIRE_DATA, 0, WIRE_CHUNK},
+    {WIRE_DATA_END, 0, 0},
+    {WIRE_STARTED, 0, 0},
+    {WIRE_STDOUT, 0, WIRE_CHUNK},
+    {WIRE_STDERR, 0, WIRE_CHUNK},
+    {WIRE_EXIT, 6, 6},
+    {WIRE_FAIL, 1, 1 + WIRE_TEXT},
+    {WIRE_ROOM, 4, 4},
+    {WIRE_FENCED, 9, 9},
+    {WIRE_DONE, 0, 0},
+    {WIRE_INFO, 1, 64 + WIRE_ID_MAX + WIRE_CMD_MAX},
+    {WIRE_GAP, 8, 8},
+    {WIRE_STAT, 1, 64 + WIRE_NAME_MAX + WIRE_PATH_MAX},
+};
 
-static void
-put32(char *to, uint32_t value)
-{
-	for (int i = 0; i < 4; i++)
-		to[i] = (char)(unsigned char)(value >> (8 * i));
-}
-
-static uint32_t
-get32(const char *from)
-{
-	uint32_t value = 0;
-
-	for (int i = 3; i >= 0; i--)
-		value = value << 8 | (unsigned char)from[i];
-	return value;
-}
-
-static void
-put64(char *to, uint64_t value)
-{
-	put32(to, (uint32_t)value);
-	put32(to + 4, (uint32_t)(value >> 32));
-}
-
-static uint64_t
-get64(const char *from)
-{
-	return get32(from) | (uint64_t)get32(from + 4) << 32;
-}
-
-/* The payload sizes a type may have; false where there is no such type. */
+/* False where there is no such type. */
 static bool
 bounds(enum wire_type type, size_t *ret_min, size_t *ret_max)
 {
-	size_t min = 0, max = 0;
-
-	switch (type) {
-	case WIRE_EXEC:
-		min = 1;
-		max = WIRE_MAX;
-		break;
-	case WIRE_STDIN:
-	case WIRE_STDOUT:
-	case WIRE_STDERR:
-		max = WIRE_CHUNK;
-		break;
-	case WIRE_STDIN_END:
-	case WIRE_KILL:
-	case WIRE_STARTED:
-		break;
-	case WIRE_EXIT:
-		min = max = EXIT_SIZE;
-		break;
-	case WIRE_FAIL:
-		min = 1;
-		max = 1 + WIRE_TEXT;
-		break;
-	case WIRE_ROOM:
-		min = max = 4;
-		break;
-	case WIRE_FENCE:
-		min = max = FENCE_SIZE;
-		break;
-	case WIRE_FENCED:
-		min = max = FENCED_SIZE;
-		break;
-	default:
-		return false;
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+		if (sizes[i].type != type)
+			continue;
+		*ret_min = sizes[i].min;
+		*ret_max = sizes[i].max;
+		return true;
 	}
-	*ret_min = min;
-	*ret_max = max;
-	return true;
+	return false;
 }
 
 void
 wire_head(char to[WIRE_HEAD], enum wire_type type, size_t size)
 {
-	put32(to, (uint32_t)size);
+	for (int i = 0; i < 4; i++)
+		to[i] = (char)(unsigned char)(size >> (8 * i));
 	to[4] = (char)type;
 }
 
 size_t
 wire_payload_size(const char head[WIRE_HEAD])
 {
-	return get32(head);
+	struct wire_in in = {head, head + WIRE_HEAD, false};
+
+	return wire_take32(&in);
 }
 
-/* Fill in the head of the frame that began at `start`, or take it back. */
-static void
-finish(struct buf *out, size_t start, enum wire_type type)
+bool
+wire_peek_keep(const char peek[WIRE_PEEK])
+{
+	return peek[WIRE_HEAD - 1] == WIRE_EXEC && peek[WIRE_HEAD] >= 3 &&
+	       (peek[WIRE_HEAD + 1] & EXEC_KEEP);
+}
+
+size_t
+wire_begin(struct buf *out)
+{
+	static const char blank[WIRE_HEAD];
+	size_t start = out->size;
+
+	buf_add(out, blank, sizeof(blank));
+	return start;
+}
+
+void
+wire_finish(struct buf *out, size_t start, enum wire_type type)
 {
 	size_t min, max;
 
@@ -120,32 +123,24 @@ undo_frame:
 	out->over = true;
 }
 
-static size_t
-begin(struct buf *out)
-{
-	static const char blank[WIRE_HEAD];
-	size_t start = out->size;
-
-	buf_add(out, blank, sizeof(blank));
-	return start;
-}
+/* -- into frames ----------------------------------------------------------- */
 
 void
 wire_put(struct buf *out, enum wire_type type, const void *bytes, size_t size)
 {
-	size_t start = begin(out);
+	size_t start = wire_begin(out);
 
 	buf_add(out, bytes, size);
-	finish(out, start, type);
+	wire_finish(out, start, type);
 }
 
 void
 wire_put_room(struct buf *out, uint32_t bytes)
 {
-	char payload[4];
+	size_t start = wire_begin(out);
 
-	put32(payload, bytes);
-	wire_put(out, WIRE_ROOM, payload, sizeof(payload));
+	wire_add32(out, bytes);
+	wire_finish(out, start, WIRE_ROOM);
 }
 
 static size_t
@@ -158,82 +153,87 @@ count(const char *const *list)
 	return n;
 }
 
-static void
-put_text(struct buf *out, const char *s)
+static uint8_t
+exec_flags(const struct wire_exec *x)
 {
-	buf_add(out, s, strlen(s) + 1);
+	int flags = (x->open_stdin ? EXEC_STDIN : 0) |
+		    (x->script != NULL ? EXEC_SCRIPT : 0);
+
+	if (x->id != NULL)
+		flags |= (x->keep ? EXEC_KEEP : 0) |
+			 (x->go_on ? EXEC_GO_ON : 0) |
+			 (x->feedable ? EXEC_FEEDABLE : 0);
+	return (uint8_t)flags;
 }
 
 void
 wire_put_exec(struct buf *out, const struct wire_exec *x)
 {
-	size_t start = begin(out);
+	size_t start = wire_begin(out);
 	size_t argc = x->script != NULL ? 1 : count(x->argv);
 	size_t envc = count(x->env);
-	char head[EXEC_HEAD2];
+	uint8_t version = x->id != NULL ? 3 : x->generation != 0 ? 2 : 1;
 
-	head[0] = x->generation == 0 ? 1 : 2;
-	head[1] = (char)((x->open_stdin ? EXEC_STDIN : 0) |
-			 (x->script != NULL ? EXEC_SCRIPT : 0));
-	put32(head + 2, x->timeout_ms);
-	put32(head + 6, (uint32_t)argc);
-	put32(head + 10, (uint32_t)envc);
-	put64(head + 14, x->generation);
-	buf_add(out, head, x->generation == 0 ? EXEC_HEAD : EXEC_HEAD2);
-	put_text(out, x->cwd);
-	put_text(out, x->user);
+	wire_add8(out, version);
+	wire_add8(out, exec_flags(x));
+	wire_add32(out, x->timeout_ms);
+	wire_add32(out, (uint32_t)argc);
+	wire_add32(out, (uint32_t)envc);
+	if (version > 1)
+		wire_add64(out, x->generation);
+	if (version > 2)
+		wire_add32(out, x->cols | (uint32_t)x->rows << 16);
+	wire_add_text(out, x->cwd);
+	wire_add_text(out, x->user);
+	if (version > 2)
+		wire_add_text(out, x->id);
 	for (size_t i = 0; i < argc; i++)
-		put_text(out, x->script != NULL ? x->script : x->argv[i]);
+		wire_add_text(out, x->script != NULL ? x->script : x->argv[i]);
 	for (size_t i = 0; i < envc; i++)
-		put_text(out, x->env[i]);
-	finish(out, start, WIRE_EXEC);
+		wire_add_text(out, x->env[i]);
+	wire_finish(out, start, WIRE_EXEC);
 }
 
 void
 wire_put_exit(struct buf *out, const struct wire_exit *x)
 {
-	char payload[EXIT_SIZE];
+	size_t start = wire_begin(out);
 
-	put32(payload, (uint32_t)x->code);
-	payload[4] = (char)x->signal;
-	payload[5] = (char)((x->timed_out ? EXIT_TIMED_OUT : 0) |
-			    (x->oom_killed ? EXIT_OOM : 0) |
-			    (x->not_found ? EXIT_NOT_FOUND : 0) |
-			    (x->fenced ? EXIT_FENCED : 0));
-	wire_put(out, WIRE_EXIT, payload, sizeof(payload));
+	wire_add_exit(out, x);
+	wire_finish(out, start, WIRE_EXIT);
 }
 
 void
 wire_put_fail(struct buf *out, enum wire_fail why, const char *text)
 {
-	char payload[1 + WIRE_TEXT];
+	size_t start = wire_begin(out);
 	size_t size = strlen(text);
 
-	if (size > WIRE_TEXT)
-		size = WIRE_TEXT;
-	payload[0] = (char)why;
-	memcpy(payload + 1, text, size);
-	wire_put(out, WIRE_FAIL, payload, 1 + size);
+	wire_add8(out, (uint8_t)why);
+	buf_add(out, text, size < WIRE_TEXT ? size : WIRE_TEXT);
+	wire_finish(out, start, WIRE_FAIL);
 }
 
 void
 wire_put_fence(struct buf *out, uint64_t generation)
 {
-	char payload[FENCE_SIZE];
+	size_t start = wire_begin(out);
 
-	put64(payload, generation);
-	wire_put(out, WIRE_FENCE, payload, sizeof(payload));
+	wire_add64(out, generation);
+	wire_finish(out, start, WIRE_FENCE);
 }
 
 void
 wire_put_fenced(struct buf *out, const struct wire_fenced *x)
 {
-	char payload[FENCED_SIZE];
+	size_t start = wire_begin(out);
 
-	payload[0] = x->done;
-	put64(payload + 1, x->generation);
-	wire_put(out, WIRE_FENCED, payload, sizeof(payload));
+	wire_add8(out, x->done);
+	wire_add64(out, x->generation);
+	wire_finish(out, start, WIRE_FENCED);
 }
+
+/* -- out of frames --------------------------------------------------------- */
 
 int
 wire_next(const char *bytes, size_t size, enum wire_type *ret_type,
@@ -244,7 +244,7 @@ wire_next(const char *bytes, size_t size, enum wire_type *ret_type,
 	if (size < WIRE_HEAD)
 		return 0;
 	unsigned type = (unsigned char)bytes[4];
-	size_t payload = get32(bytes);
+	size_t payload = wire_payload_size(bytes);
 	if (!bounds((enum wire_type)type, &min, &max))
 		return err_set(e, ERR_GUEST, "unknown frame type %u", type);
 	if (payload < min || payload > max)
@@ -259,28 +259,6 @@ wire_next(const char *bytes, size_t size, enum wire_type *ret_type,
 	return 1;
 }
 
-/* Texts that lie one after the other, each ended by a NUL. */
-struct texts {
-	const char *at, *end;
-	bool bad; /* one was missing */
-};
-
-static const char *
-next_text(struct texts *t)
-{
-	const char *text = t->at;
-	const char *nul =
-	    text < t->end ? memchr(text, '\0', (size_t)(t->end - text)) : NULL;
-
-	if (nul == NULL) {
-		t->bad = true;
-		t->at = t->end;
-		return "";
-	}
-	t->at = nul + 1;
-	return text;
-}
-
 static bool
 is_setting(const char *text)
 {
@@ -289,53 +267,86 @@ is_setting(const char *text)
 	return equals != NULL && equals != text;
 }
 
-int
-wire_get_exec(const char *payload, size_t size, struct buf *store,
-    struct wire_exec *ret_x, struct err *e)
+/* The part of fixed size; returns the flags. */
+static uint8_t
+take_exec_head(struct wire_in *in, int version, struct wire_exec *x,
+    size_t *ret_argc, size_t *ret_envc)
 {
-	int version = size > 0 ? (unsigned char)payload[0] : 1;
-	size_t head = version == 1 ? EXEC_HEAD : EXEC_HEAD2;
+	uint8_t flags = wire_take8(in);
+	uint32_t window;
 
-	if (version < 1 || version > WIRE_VERSION)
-		return err_set(e, ERR_UNSUPPORTED,
-		    "wire version is %d here and %d there", WIRE_VERSION,
-		    version);
-	if (size < head || (payload[1] & ~(EXEC_STDIN | EXEC_SCRIPT)))
-		return err_set(e, ERR_GUEST, "malformed exec frame");
-	bool script = (payload[1] & EXEC_SCRIPT) != 0;
-	size_t argc = get32(payload + 6), envc = get32(payload + 10);
+	x->timeout_ms = wire_take32(in);
+	*ret_argc = wire_take32(in);
+	*ret_envc = wire_take32(in);
+	if (version > 1) {
+		x->generation = wire_take64(in);
+		in->bad = in->bad || (version == 2 && x->generation == 0);
+	}
+	if (version > 2) {
+		window = wire_take32(in);
+		x->cols = (uint16_t)window;
+		x->rows = (uint16_t)(window >> 16);
+	}
+	in->bad =
+	    in->bad || (flags & ~(version > 2 ? EXEC_KNOWN : EXEC_KNOWN_2));
+	x->open_stdin = flags & EXEC_STDIN;
+	x->keep = flags & EXEC_KEEP;
+	x->go_on = flags & EXEC_GO_ON;
+	x->feedable = flags & EXEC_FEEDABLE;
+	return flags;
+}
+
+static int
+take_exec(struct wire_in *in, int version, struct buf *store,
+    struct wire_exec *x, struct err *e)
+{
+	size_t size = (size_t)(in->end - in->at), argc, envc;
+	bool script =
+	    take_exec_head(in, version, x, &argc, &envc) & EXEC_SCRIPT;
+
 	/* Each text takes a byte at least, so this bounds the arrays too. */
-	if (argc > size || envc > size || argc == 0 || (script && argc != 1))
+	if (in->bad || argc > size || envc > size || argc == 0 ||
+	    (script && argc != 1))
 		return err_set(e, ERR_GUEST, "malformed exec frame");
 	const char **list =
 	    (void *)buf_grow(store, (argc + envc + 2) * sizeof(*list));
 	if (list == NULL)
 		return err_set(e, ERR_GUEST, "too many arguments");
-
-	struct texts t = {payload + head, payload + size, false};
-	const char *cwd = next_text(&t), *user = next_text(&t);
-	uint64_t generation = version == 1 ? 0 : get64(payload + 14);
-	bool bad = cwd[0] != '/' || (version > 1 && generation == 0);
+	x->cwd = wire_take_text(in);
+	x->user = wire_take_text(in);
+	if (version > 2)
+		x->id = wire_take_id(in);
 	for (size_t i = 0; i < argc; i++)
-		list[i] = next_text(&t);
+		list[i] = wire_take_text(in);
 	list[argc] = NULL;
 	for (size_t i = 0; i < envc; i++) {
-		list[argc + 1 + i] = next_text(&t);
-		bad = bad || !is_setting(list[argc + 1 + i]);
+		list[argc + 1 + i] = wire_take_text(in);
+		in->bad = in->bad || !is_setting(list[argc + 1 + i]);
 	}
 	list[argc + 1 + envc] = NULL;
-	if (bad || t.bad || t.at != t.end)
+	if (!wire_in_done(in) || x->cwd[0] != '/')
 		return err_set(e, ERR_GUEST, "malformed exec frame");
-	*ret_x = (struct wire_exec){
-	    .argv = script ? NULL : list,
-	    .script = script ? list[0] : NULL,
-	    .env = list + argc + 1,
-	    .cwd = cwd,
-	    .user = user,
-	    .timeout_ms = get32(payload + 2),
-	    .open_stdin = (payload[1] & EXEC_STDIN) != 0,
-	    .generation = generation,
-	};
+	x->script = script ? list[0] : NULL;
+	x->argv = script ? NULL : list;
+	x->env = list + argc + 1;
+	return 0;
+}
+
+int
+wire_get_exec(const char *payload, size_t size, struct buf *store,
+    struct wire_exec *ret_x, struct err *e)
+{
+	struct wire_in in = {payload, payload + size, false};
+	struct wire_exec x = {0};
+	int version = wire_take8(&in);
+
+	if (!in.bad && (version < 1 || version > WIRE_VERSION))
+		return err_set(e, ERR_UNSUPPORTED,
+		    "wire version is %d here and %d there", WIRE_VERSION,
+		    version);
+	if (take_exec(&in, version, store, &x, e) != 0)
+		return -1;
+	*ret_x = x;
 	return 0;
 }
 
@@ -343,23 +354,13 @@ int
 wire_get_exit(
     const char *payload, size_t size, struct wire_exit *ret_x, struct err *e)
 {
-	const int known =
-	    EXIT_TIMED_OUT | EXIT_OOM | EXIT_NOT_FOUND | EXIT_FENCED;
+	struct wire_in in = {payload, payload + size, false};
+	struct wire_exit x;
 
-	if (size != EXIT_SIZE || (payload[5] & ~known))
+	wire_take_exit(&in, &x);
+	if (!wire_in_done(&in))
 		return err_set(e, ERR_GUEST, "malformed exit frame");
-	int32_t code = (int32_t)get32(payload);
-	unsigned char signal = (unsigned char)payload[4];
-	if (code < -1 || code > 255 || signal > 64)
-		return err_set(e, ERR_GUEST, "exit frame out of range");
-	*ret_x = (struct wire_exit){
-	    .code = code,
-	    .signal = signal,
-	    .timed_out = (payload[5] & EXIT_TIMED_OUT) != 0,
-	    .oom_killed = (payload[5] & EXIT_OOM) != 0,
-	    .not_found = (payload[5] & EXIT_NOT_FOUND) != 0,
-	    .fenced = (payload[5] & EXIT_FENCED) != 0,
-	};
+	*ret_x = x;
 	return 0;
 }
 
@@ -367,9 +368,12 @@ int
 wire_get_room(
     const char *payload, size_t size, uint32_t *ret_bytes, struct err *e)
 {
-	if (size != 4 || get32(payload) > WIRE_WINDOW)
+	struct wire_in in = {payload, payload + size, false};
+	uint32_t bytes = wire_take32(&in);
+
+	if (!wire_in_done(&in) || bytes > WIRE_WINDOW_KEPT)
 		return err_set(e, ERR_GUEST, "malformed room frame");
-	*ret_bytes = get32(payload);
+	*ret_bytes = bytes;
 	return 0;
 }
 
@@ -377,9 +381,12 @@ int
 wire_get_fence(
     const char *payload, size_t size, uint64_t *ret_generation, struct err *e)
 {
-	if (size != FENCE_SIZE)
+	struct wire_in in = {payload, payload + size, false};
+	uint64_t generation = wire_take64(&in);
+
+	if (!wire_in_done(&in))
 		return err_set(e, ERR_GUEST, "malformed fence frame");
-	*ret_generation = get64(payload);
+	*ret_generation = generation;
 	return 0;
 }
 
@@ -387,9 +394,13 @@ int
 wire_get_fenced(
     const char *payload, size_t size, struct wire_fenced *ret_x, struct err *e)
 {
-	if (size != FENCED_SIZE || (unsigned char)payload[0] > 1)
+	struct wire_in in = {payload, payload + size, false};
+	uint8_t done = wire_take8(&in);
+	uint64_t generation = wire_take64(&in);
+
+	if (!wire_in_done(&in) || done > 1)
 		return err_set(e, ERR_GUEST, "malformed fenced frame");
-	*ret_x = (struct wire_fenced){payload[0] == 1, get64(payload + 1)};
+	*ret_x = (struct wire_fenced){done, generation};
 	return 0;
 }
 
@@ -398,10 +409,41 @@ wire_get_fail(const char *payload, size_t size, enum wire_fail *ret_why,
     const char **ret_text, size_t *ret_size, struct err *e)
 {
 	if (size < 1 || payload[0] < WIRE_FAIL_INTERNAL ||
-	    payload[0] > WIRE_FAIL_FENCED)
+	    payload[0] > WIRE_FAIL_LAST)
 		return err_set(e, ERR_GUEST, "malformed fail frame");
 	*ret_why = (enum wire_fail)payload[0];
 	*ret_text = payload + 1;
 	*ret_size = size - 1;
 	return 0;
+}
+
+/* -- the end of a command -------------------------------------------------- */
+
+void
+wire_add_exit(struct buf *out, const struct wire_exit *x)
+{
+	wire_add32(out, (uint32_t)x->code);
+	wire_add8(out, x->signal);
+	wire_add8(out, (uint8_t)((x->timed_out ? EXIT_TIMED_OUT : 0) |
+				 (x->oom_killed ? EXIT_OOM : 0) |
+				 (x->not_found ? EXIT_NOT_FOUND : 0) |
+				 (x->fenced ? EXIT_FENCED : 0)));
+}
+
+void
+wire_take_exit(struct wire_in *in, struct wire_exit *ret_x)
+{
+	int32_t code = (int32_t)wire_take32(in);
+	uint8_t signal = wire_take8(in), flags = wire_take8(in);
+
+	in->bad = in->bad || code < -1 || code > 255 || signal > 64 ||
+		  (flags & ~EXIT_KNOWN);
+	*ret_x = (struct wire_exit){
+	    .code = code,
+	    .signal = signal,
+	    .timed_out = flags & EXIT_TIMED_OUT,
+	    .oom_killed = flags & EXIT_OOM,
+	    .not_found = flags & EXIT_NOT_FOUND,
+	    .fenced = flags & EXIT_FENCED,
+	};
 }

@@ -54,6 +54,7 @@ struct run {
 	 * its directory and its pid, or "exec", which "" is too */
 	const char *transport, *guest_dir;
 	int64_t guest_pid;
+	int64_t guest_wire; /* the wire version of its init; 0: before 3 */
 	/* not fields: when it was read, and operations in flight then */
 	int64_t read_ms, in_flight;
 };

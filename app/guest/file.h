@@ -1,0 +1,52 @@
+/*
+ * One operation on files in a run, through its init (lib/wire_file.h). Needs an
+ * init of wire version 3.
+ *
+ * The host trusts no size and no name that it is told: what comes is bounded,
+ * and no path is made of it. Failures beside those of guest/guest.h:
+ * ERR_FILE_*, ERR_TOO_LARGE, ERR_INPUT (an archive or a name), with a sentence
+ * for the caller; ERR_LEASE_SUPERSEDED.
+ */
+#ifndef SBX_GUEST_FILE_H
+#define SBX_GUEST_FILE_H
+
+#include "guest/guest.h"
+#include "lib/wire_file.h"
+
+struct guest_file;
+
+/* Who waits for it: while the other side is slow these are looked at. */
+struct guest_patience {
+	int other_fd;	/* readable: the caller left (ERR_GONE_AWAY); -1 none */
+	int timeout_ms; /* without a byte either way: ERR_GUEST */
+};
+
+/* Begin it; guest_file_free ends it, done or not. */
+struct guest_file *guest_file_open(struct engine *en,
+    const struct guest_place *place, const struct wire_file *request,
+    const struct guest_patience *patience, struct err *e);
+void guest_file_free(struct guest_file *f); /* takes NULL */
+
+/* GET, LIST, STAT: the next stat, 1; 0 after the last one. Valid until the next
+ * call. GET has exactly one. */
+int guest_file_stat(
+    struct guest_file *f, struct wire_stat *ret_stat, struct err *e);
+
+/* GET, once, after its stat: which bytes. */
+int guest_file_read(
+    struct guest_file *f, uint64_t offset, uint64_t size, struct err *e);
+
+/* GET, PACK: the next bytes, 1, valid until the next call; 0 after the last. A
+ * GET never has more than it was asked for. */
+int guest_file_next(struct guest_file *f, const char **ret_bytes,
+    size_t *ret_size, struct err *e);
+
+/* PUT, UNPACK: send; the end returns once it is done. */
+int guest_file_send(
+    struct guest_file *f, const char *bytes, size_t size, struct err *e);
+int guest_file_end(struct guest_file *f, struct err *e);
+
+/* MKDIR, MOVE, REMOVE: until it is done. */
+int guest_file_done(struct guest_file *f, struct err *e);
+
+#endif
