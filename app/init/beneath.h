@@ -1,0 +1,44 @@
+/*
+ * Finding what a path below a root names, and never anything outside of it.
+ *
+ * Component by component, each by its directory's descriptor and without
+ * following links; links are resolved here: relative ones within the root,
+ * absolute ones where they lead below it (as the run sees it). So it does not
+ * matter who swaps what meanwhile, and nothing depends on openat2(2).
+ */
+#ifndef SBX_INIT_BENEATH_H
+#define SBX_INIT_BENEATH_H
+
+#include "lib/err.h"
+#include "lib/wire_file.h"
+
+#include <stdbool.h>
+
+struct beneath_root {
+	int fd;		  /* O_PATH, a directory */
+	const char *path; /* absolute, as links in the run name it */
+};
+
+/* A name in a directory; nobody promises that it is there, or still there: use
+ * it with the *at calls and O_NOFOLLOW. */
+struct beneath {
+	int dir;		      /* O_PATH; the caller's to close */
+	char name[WIRE_NAME_MAX + 1]; /* "." for the root itself */
+};
+
+enum beneath_how {
+	BENEATH_FOLLOW = 1, /* a link in the last place is followed */
+	BENEATH_MAKE = 2,   /* directories on the way are made, 0755 */
+};
+
+/* -1 with *ret_why, and a sentence that names path: WIRE_FAIL_ABSENT (on the
+ * way; the last name need not be there), ESCAPES, NOT_DIRECTORY, DENIED, NAME,
+ * SPACE, INTERNAL. */
+int beneath_find(const struct beneath_root *root, const char *path, int how,
+    struct beneath *ret_b, enum wire_fail *ret_why, struct err *e);
+
+/* What errno means, as a failure about path. Returns -1. */
+int beneath_errno(
+    const char *path, int error, enum wire_fail *ret_why, struct err *e);
+
+#endif

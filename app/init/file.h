@@ -1,0 +1,39 @@
+/*
+ * One operation on files, in a process of its own that has become the user of
+ * the request: the kernel then decides what it may do.
+ *
+ * Speaks lib/wire_file.h on standard input and output.
+ */
+#ifndef SBX_INIT_FILE_H
+#define SBX_INIT_FILE_H
+
+#include "init/beneath.h"
+#include "init/ops.h"
+
+/* Returns the process' exit status, which says nothing of the operation. */
+int file_run(const struct ops *ops, struct op *op);
+
+/* What its parts work with. */
+struct file_op {
+	const struct ops *ops;
+	struct op *op;
+	struct wire_file x;
+	struct beneath_root root;
+	int host; /* the connection: blocking, both ways */
+};
+
+/* Send frames; -1: nobody reads any more, end without a word. */
+int file_send(struct file_op *f, const struct buf *frames);
+/* WIRE_FAIL, and the end. Returns -1. */
+int file_fail(struct file_op *f, enum wire_fail why, const char *text);
+
+/* The next of WIRE_DATA (1: bytes, valid until the next call) or its end (0);
+ * -1: the host left, or the run was given to another: undo. */
+int file_receive(struct file_op *f, const char **ret_bytes, size_t *ret_size);
+
+/* Call before what cannot be undone, a rename: false where the run was given to
+ * another meanwhile (then undo, and file_fail WIRE_FAIL_FENCED). PID 1 waits
+ * for this process where it was not. */
+bool file_may_finish(const struct file_op *f);
+
+#endif
