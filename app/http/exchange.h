@@ -32,6 +32,7 @@ struct exchange {
 	int seg_count;
 	const char *query; /* raw, "" where none */
 	const char *authorization, *accept, *idempotency_key; /* "" if absent */
+	const char *range, *if_range, *if_none_match, *if_modified_since;
 	int64_t content_length; /* -1 where unknown (chunked) */
 	bool head;		/* HEAD: the reply has no body */
 
@@ -55,6 +56,12 @@ const char *exchange_query(struct exchange *x, const char *name, bool *ret_bad);
 int exchange_body(
     struct exchange *x, struct buf *into, size_t max, struct err *e);
 
+/* Body bytes as they come, at most size of them: how many, 0 at the body's end;
+ * -1 with ERR_GONE_AWAY where the client left in the middle of it, or ERR_INPUT
+ * where none came for stall_ms (more than 0): nothing can be read then. */
+int64_t exchange_read(
+    struct exchange *x, char *to, size_t size, int stall_ms, struct err *e);
+
 /* Add a reply header line, before the reply begins. Name and value are ours or
  * were validated: no CR, LF, and all lines together fit (else this aborts). */
 void exchange_header(struct exchange *x, const char *name, const char *value);
@@ -67,6 +74,13 @@ int exchange_reply(struct exchange *x, int status, const char *content_type,
  * with the first flush, which must carry body bytes (FACTS B). */
 int exchange_stream(
     struct exchange *x, const char *content_type, struct err *e);
+/* Begin a reply of so many bytes of body, which exchange_write then brings; of
+ * a HEAD they are told and not written. */
+int exchange_begin(struct exchange *x, int status, const char *content_type,
+    uint64_t size, struct err *e);
+/* What was begun cannot be finished: the client is to see a broken connection,
+ * and no end of the reply. */
+void exchange_cut(struct exchange *x);
 int exchange_write(
     struct exchange *x, const void *bytes, size_t size, struct err *e);
 int exchange_flush(struct exchange *x, struct err *e);

@@ -8,6 +8,8 @@
 
 #include <errno.h>
 #include <fcgiapp.h>
+#include <inttypes.h>
+#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -131,6 +133,10 @@ fill(struct fcgi *f, struct arena *a, struct exchange *x)
 	x->authorization = param(f, a, "HTTP_AUTHORIZATION");
 	x->accept = param(f, a, "HTTP_ACCEPT");
 	x->idempotency_key = param(f, a, "HTTP_IDEMPOTENCY_KEY");
+	x->range = param(f, a, "HTTP_RANGE");
+	x->if_range = param(f, a, "HTTP_IF_RANGE");
+	x->if_none_match = param(f, a, "HTTP_IF_NONE_MATCH");
+	x->if_modified_since = param(f, a, "HTTP_IF_MODIFIED_SINCE");
 	x->head = str_eq(x->method, "HEAD");
 	if (str_to_int(length, 0, INT64_MAX, &x->content_length) != 0)
 		x->content_length = -1;
@@ -217,7 +223,7 @@ fcgi_end(struct fcgi *f, struct exchange *x)
 
 /* The body ended, or did not go on in time, or its sender left. */
 static int
-body_stopped(struct exchange *x, FCGX_Stream *in, struct err *e)
+body_stopped(struct exchange *x, FCGX_Stream *in, int limit_sec, struct err *e)
 {
 	int error = FCGX_GetError(in);
 
@@ -228,14 +234,15 @@ body_stopped(struct exchange *x, FCGX_Stream *in, struct err *e)
 		return err_set(e, ERR_GONE_AWAY, "the client left in mid-body");
 	}
 	FCGX_ClearError(in); /* the answer can still be written */
-	return err_set(e, ERR_INPUT, "The body did not arrive within %d s.",
-	    EXCHANGE_BODY_SEC);
+	return err_set(e, ERR_INPUT,
+	    "The body did not go on or end within %d s.", limit_sec);
 }
 
-/* Up to size bytes of body, as they come; 0 at its end. */
+/* Up to size bytes of body, as they come; 0 at its end. limit_sec: what the
+ * deadline came from. */
 static int
-read_body(
-    struct exchange *x, char *to, int size, int64_t deadline, struct err *e)
+read_body(struct exchange *x, char *to, int size, int64_t deadline,
+    int limit_sec, struct err *e)
 {
 	struct fcgi *f = x->carrier;
 	FCGX_Stream *in = f->request.in;
@@ -246,7 +253,7 @@ read_body(
 		set_receive_ms(f->request.ipcFd, clock_left(deadline));
 	int first = FCGX_GetChar(in);
 	if (first < 0)
-		return body_stopped(x, in, e);
+		return body_stopped(x, in, limit_sec, e);
 	*to = (char)first;
 	int more = (int)(in->stop - in->rdNext);
 	if (more > size - 1)
@@ -264,7 +271,8 @@ exchange_body(struct exchange *x, struct buf *into, size_t max, struct err *e)
 
 	if (x->content_length > (int64_t)max)
 		goto too_large;
-	while ((n = read_body(x, chunk, sizeof(chunk), deadline, e)) > 0) {
+	while ((n = read_body(x, chunk, sizeof(chunk), deadline,
+		    EXCHANGE_BODY_SEC, e)) > 0) {
 		if ((size_t)n > max - (into->size - begin))
 			goto too_large;
 		buf_add(into, chunk, (size_t)n);
@@ -274,6 +282,14 @@ too_large:
 	return err_set(e, ERR_TOO_LARGE,
 	    "The body is larger than %zu bytes, the most that is taken here.",
 	    max);
+}
+
+int64_t
+exchange_read(
+    struct exchange *x, char *to, size_t size, int stall_ms, struct err *e)
+{
+	return read_body(x, to, size < INT_MAX ? (int)size : INT_MAX,
+	    clock_mono_ms() + stall_ms, stall_ms / 1000, e);
 }
 
 bool
@@ -318,6 +334,10 @@ reason(int status)
 		return "Accepted";
 	case 204:
 		return "No Content";
+	case 206:
+		return "Partial Content";
+	case 304:
+		return "Not Modified";
 	default:
 		return problem_title(status);
 	}
@@ -350,8 +370,8 @@ exchange_reply(struct exchange *x, int status, const char *content_type,
 	char length[24];
 
 	(void)snprintf(length, sizeof(length), "%zu", size);
-	if (put_head(
-		x, status, content_type, status == 204 ? NULL : length, e) != 0)
+	bool bare = status == 204 || status == 304;
+	if (put_head(x, status, content_type, bare ? NULL : length, e) != 0)
 		return -1;
 	return exchange_write(x, body, size, e);
 }
@@ -360,6 +380,22 @@ int
 exchange_stream(struct exchange *x, const char *content_type, struct err *e)
 {
 	return put_head(x, 200, content_type, NULL, e);
+}
+
+int
+exchange_begin(struct exchange *x, int status, const char *content_type,
+    uint64_t size, struct err *e)
+{
+	char length[24];
+
+	(void)snprintf(length, sizeof(length), "%" PRIu64, size);
+	return put_head(x, status, content_type, length, e);
+}
+
+void
+exchange_cut(struct exchange *x)
+{
+	x->gone = true;
 }
 
 int
