@@ -75,6 +75,7 @@ add_event(struct relay *r, const struct guest_event *ev)
 	case GUEST_LOST:
 		add_lost(r, run_lost(&r->call->ctx, inflight_op(r->slot)->run));
 		return 1;
+	case GUEST_GAP:
 	case GUEST_NOTHING:
 		break;
 	}

@@ -360,3 +360,11 @@ guest_kill(struct guest *g, struct err *e)
 	send_frames(g);
 	return 0;
 }
+
+int
+guest_detach(struct guest *g, int timeout_ms, struct err *e)
+{
+	(void)g;
+	(void)timeout_ms;
+	return err_set(e, ERR_UNSUPPORTED, "detached execs");
+}

@@ -29,6 +29,7 @@ struct guest_place {
 	 * run's init, which must be behind it; "" and 0 for one-shot execs. */
 	const char *dir;
 	int64_t pid;
+	int64_t wire; /* the version of its init (lib/wire.h); below 3: old */
 };
 
 /* The host sees the run's directory: a file system is mounted there. */
@@ -42,9 +43,11 @@ bool guest_visible(const struct guest_place *place);
 int guest_wait(const struct guest_place *place, int timeout_ms, struct err *e);
 
 struct guest_order {
+	/* Where the init is older than version 3 its id must be NULL. */
 	const struct wire_exec *exec;
-	/* Fed and then ended, unless exec->open_stdin is false; NULL: none. It
-	 * must outlive the guest, the rest need not. */
+	/* Fed and then ended, unless exec->open_stdin is false; NULL: none.
+	 * That of a feedable exec is not ended. It must outlive the guest, the
+	 * rest need not. */
 	const char *stdin_text;
 	size_t stdin_size;
 	/* Where set, asked about every 200 ms: true gives up. */
@@ -80,6 +83,7 @@ enum guest_event_type {
 	GUEST_NOTHING, /* woken by other_fd, or timeout_ms passed */
 	GUEST_STDOUT,
 	GUEST_STDERR,
+	GUEST_GAP,  /* of guest_follow: output goes on at ev->offset */
 	GUEST_EXIT, /* the last; ev->exit is filled */
 	GUEST_LOST, /* the guest vanished without an exit; the last */
 };
@@ -88,6 +92,7 @@ struct guest_event {
 	enum guest_event_type type;
 	const char *bytes; /* valid until the next call */
 	size_t size;
+	uint64_t offset;
 	struct wire_exit exit;
 };
 
@@ -118,5 +123,13 @@ int guest_fence(const struct guest_place *place, uint64_t generation,
 /* End the command now: TERM to its tree, KILL 1.5 s later; the exit event (or
  * GUEST_LOST) follows within 3 s. */
 int guest_kill(struct guest *g, struct err *e);
+
+/*
+ * Leave a kept exec to itself: feed the rest of its standard input, then wait
+ * (at most timeout_ms) until the guest has let go of this side; output is
+ * dropped meanwhile. 0 as well where the command has ended by then. ERR_GUEST
+ * where it may not go on. Then guest_free.
+ */
+int guest_detach(struct guest *g, int timeout_ms, struct err *e);
 
 #endif

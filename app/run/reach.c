@@ -26,7 +26,8 @@ place(const struct run *run)
 	bool socket = by_socket(run);
 
 	return (struct guest_place){run->container,
-	    socket ? run->guest_dir : "", socket ? run->guest_pid : 0};
+	    socket ? run->guest_dir : "", socket ? run->guest_pid : 0,
+	    run->guest_wire};
 }
 
 static void

@@ -28,7 +28,7 @@ open_init(void **state)
 	init = pid1_root();
 	pid1_put_shell(&init);
 	pid1_start_ready(&init, "");
-	place = (struct guest_place){"", init.root, init.pid};
+	place = (struct guest_place){"", init.root, init.pid, WIRE_VERSION};
 	return 0;
 }
 

@@ -24,7 +24,7 @@ open_run(void **state)
 	run = pid1_root();
 	pid1_put_shell(&run);
 	pid1_start_ready(&run, "");
-	place = (struct guest_place){"", run.root, run.pid};
+	place = (struct guest_place){"", run.root, run.pid, WIRE_VERSION};
 	(void)signal(SIGPIPE, SIG_IGN);
 	return 0;
 }
