@@ -36,6 +36,32 @@ call_run_id(struct call *c, char to[ULID_SIZE], struct err *e)
 }
 
 int
+call_exec_id(struct call *c, char to[ULID_SIZE], struct err *e)
+{
+	const char *id = router_param(c->route, c->x, "eid");
+
+	if (id == NULL || !ulid_parse(id, to))
+		return err_set(e, ERR_EXEC_ABSENT,
+		    "There is no such exec: its id has 26 characters of "
+		    "Crockford base 32.");
+	return 0;
+}
+
+int
+call_query(
+    struct call *c, const char *name, const char **ret_value, struct err *e)
+{
+	bool bad = false;
+	const char *value = exchange_query(c->x, name, &bad);
+
+	if (bad)
+		return err_set(e, ERR_INPUT,
+		    "The query parameter %s has a bad percent-escape.", name);
+	*ret_value = value != NULL && *value != '\0' ? value : NULL;
+	return 0;
+}
+
+int
 call_body(struct call *c, json_t **ret_body, struct err *e)
 {
 	BUF_AUTO bytes = BUF_INIT(EXCHANGE_BODY_MAX);

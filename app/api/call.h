@@ -43,6 +43,14 @@ int call_answer(struct call *c, struct jw *w, int status, struct err *e);
  * id at all. */
 int call_run_id(struct call *c, char to[ULID_SIZE], struct err *e);
 
+/* The {eid} likewise; ERR_EXEC_ABSENT. */
+int call_exec_id(struct call *c, char to[ULID_SIZE], struct err *e);
+
+/* A query parameter, NULL where it is absent or empty; ERR_INPUT where its
+ * escapes are broken. */
+int call_query(
+    struct call *c, const char *name, const char **ret_value, struct err *e);
+
 /* The request's body as a JSON object; free it with json_decref. */
 int call_body(struct call *c, json_t **ret_body, struct err *e);
 

@@ -25,6 +25,17 @@ struct acquire {
 	char waiter[ULID_SIZE]; /* "" where it may not wait */
 };
 
+static int
+check_owner(struct credential *who, struct err *e)
+{
+	if (who->owner == NULL)
+		who->owner = "";
+	if (strlen(who->owner) > LEASE_OWNER_MAX)
+		return err_set(e, ERR_INPUT, "owner has more than %d bytes.",
+		    LEASE_OWNER_MAX);
+	return 0;
+}
+
 int
 lease_credential(const json_t *body, struct credential *ret_who, struct err *e)
 {
@@ -32,12 +43,24 @@ lease_credential(const json_t *body, struct credential *ret_who, struct err *e)
 	    read_int(body, "generation", 1, INT64_MAX, 0, &ret_who->generation,
 		e) != 0)
 		return -1;
-	if (ret_who->owner == NULL)
-		ret_who->owner = "";
-	if (strlen(ret_who->owner) > LEASE_OWNER_MAX)
-		return err_set(e, ERR_INPUT, "owner has more than %d bytes.",
-		    LEASE_OWNER_MAX);
-	return 0;
+	return check_owner(ret_who, e);
+}
+
+int
+lease_credential_query(
+    struct call *c, struct credential *ret_who, struct err *e)
+{
+	const char *generation;
+
+	ret_who->generation = 0;
+	if (call_query(c, "owner", &ret_who->owner, e) != 0 ||
+	    call_query(c, "generation", &generation, e) != 0)
+		return -1;
+	if (generation != NULL &&
+	    str_to_int(generation, 0, INT64_MAX, &ret_who->generation) != 0)
+		return err_set(e, ERR_INPUT,
+		    "generation must be the number that the grant came with.");
+	return check_owner(ret_who, e);
 }
 
 /* Both members of a grant, which renew and release must have. */

@@ -14,4 +14,8 @@ int api_lease_release(struct call *c, struct err *e); /* POST …/lease/release 
 int lease_credential(
     const json_t *body, struct credential *ret_who, struct err *e);
 
+/* The same of the query, for a request whose body is raw or absent. */
+int lease_credential_query(
+    struct call *c, struct credential *ret_who, struct err *e);
+
 #endif

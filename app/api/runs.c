@@ -18,21 +18,6 @@ struct list_query {
 	const char *label;
 };
 
-/* A query parameter; ERR_INPUT where its escapes are broken. */
-static int
-query(struct call *c, const char *name, const char **ret, struct err *e)
-{
-	bool bad = false;
-
-	*ret = exchange_query(c->x, name, &bad);
-	if (bad)
-		return err_set(e, ERR_INPUT,
-		    "The query parameter %s has a bad percent-escape.", name);
-	if (*ret != NULL && **ret == '\0')
-		*ret = NULL;
-	return 0;
-}
-
 static int
 list_query(struct call *c, struct list_query *q, struct err *e)
 {
@@ -41,9 +26,9 @@ list_query(struct call *c, struct list_query *q, struct err *e)
 	q->cursor[0] = '\0';
 	q->limit = LIST_MAX;
 	q->paged = false;
-	if (query(c, "limit", &limit, e) != 0 ||
-	    query(c, "cursor", &cursor, e) != 0 ||
-	    query(c, "label", &q->label, e) != 0)
+	if (call_query(c, "limit", &limit, e) != 0 ||
+	    call_query(c, "cursor", &cursor, e) != 0 ||
+	    call_query(c, "label", &q->label, e) != 0)
 		return -1;
 	q->paged = limit != NULL;
 	if (limit != NULL && str_to_int(limit, 1, LIST_MAX, &q->limit) != 0)
