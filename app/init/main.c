@@ -1,8 +1,9 @@
 /*
  * sbx-init: the program that is mounted into every run as /.sbx/init.
  *
- *	sbx-init run --user USER [--socket PATH]
- *					PID 1 of the run; serves on PATH
+ *	sbx-init run --user USER [--socket PATH] [--memory MIB]
+ *					PID 1 of the run; serves on PATH, or on
+ *					an abstract name
  *	sbx-init exec			supervise one command; frames (lib/wire)
  *					on standard input and output
  *	sbx-init version
@@ -14,27 +15,52 @@
 #include "lib/wire.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <unistd.h>
+
+static int
+usage(void)
+{
+	(void)fputs("usage: sbx-init run --user USER [--socket PATH] "
+		    "[--memory MIB] | exec | version\n",
+	    stderr);
+	return 2;
+}
+
+static int
+run(int argc, char **argv)
+{
+	const char *user = NULL, *socket = NULL, *memory = "0";
+	char *end = NULL;
+
+	for (; argc >= 2; argc -= 2, argv += 2) {
+		if (str_eq(argv[0], "--user"))
+			user = argv[1];
+		else if (str_eq(argv[0], "--socket"))
+			socket = argv[1];
+		else if (str_eq(argv[0], "--memory"))
+			memory = argv[1];
+		else
+			return usage();
+	}
+	unsigned long long mib = strtoull(memory, &end, 10);
+	if (argc != 0 || user == NULL || *end != '\0')
+		return usage();
+	return pid1_run(user, socket, mib);
+}
 
 int
 main(int argc, char **argv)
 {
 	/* An OCI runtime may leak descriptors of the host (CVE-2024-21626). */
 	fd_close_from(STDERR_FILENO + 1);
-	if (argc >= 4 && str_eq(argv[1], "run") && str_eq(argv[2], "--user")) {
-		if (argc == 4)
-			return pid1_run(argv[3], NULL);
-		if (argc == 6 && str_eq(argv[4], "--socket"))
-			return pid1_run(argv[3], argv[5]);
-	}
+	if (argc >= 2 && str_eq(argv[1], "run"))
+		return run(argc - 2, argv + 2);
 	if (argc == 2 && str_eq(argv[1], "exec"))
 		return exec_run(NULL, NULL);
 	if (argc == 2 && str_eq(argv[1], "version")) {
 		(void)printf("sbx-init, wire version %d\n", WIRE_VERSION);
 		return 0;
 	}
-	(void)fputs("usage: sbx-init run --user USER [--socket PATH] | exec | "
-		    "version\n",
-	    stderr);
-	return 2;
+	return usage();
 }

@@ -101,7 +101,7 @@ serve_until_told(struct serve *server, int signals)
 }
 
 int
-pid1_run(const char *user, const char *socket)
+pid1_run(const char *user, const char *socket, uint64_t memory_mib)
 {
 	struct serve server;
 	struct passwd_user u = {.uid = 0};
@@ -126,7 +126,8 @@ pid1_run(const char *user, const char *socket)
 	if (signals < 0)
 		return 1;
 	serve_init(&server);
-	if (socket != NULL && serve_open(&server, socket, &e) != 0)
+	(void)memory_mib; /* of kept execs, to come */
+	if (serve_open(&server, socket, &e) != 0)
 		(void)fprintf(stderr, "sbx-init: %s\n", e.text);
 	(void)prctl(PR_SET_NAME, PID1_NAME);
 	return serve_until_told(&server, signals);

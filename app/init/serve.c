@@ -1,6 +1,8 @@
 /* PID 1 as a server. */
 #include "init/serve.h"
 #include "init/exec.h"
+#include "init/file.h"
+#include "init/peer.h"
 #include "lib/clock.h"
 #include "lib/fd.h"
 #include "lib/wire.h"
@@ -32,7 +34,8 @@ serve_open(struct serve *s, const char *path, struct err *e)
 	s->ops = ops_new();
 	if (s->ops == NULL)
 		return err_sys(e, ERR_INTERNAL, "no shared memory");
-	s->listener = fd_listen_unix(path, 0600, BACKLOG, e);
+	s->listener = path != NULL ? fd_listen_unix(path, 0600, BACKLOG, e)
+				   : peer_listen_abstract(BACKLOG, e);
 	return s->listener >= 0 ? 0 : -1;
 }
 
@@ -76,8 +79,12 @@ answer_fence(struct serve_connection *c, const struct wire_fenced *fenced)
 
 /* -- operations ------------------------------------------------------------ */
 
+typedef int run_fn(const struct ops *ops, struct op *op);
+
+/* A process for an operation: run, under that name, speaks with the peer. */
 static void
-start(struct serve *s, struct serve_connection *c)
+start(
+    struct serve *s, struct serve_connection *c, run_fn *run, const char *name)
 {
 	struct op *op = ops_take(s->ops);
 
@@ -92,8 +99,8 @@ start(struct serve *s, struct serve_connection *c)
 		    dup2(c->fd, STDOUT_FILENO) < 0)
 			_exit(1);
 		fd_close_from(STDERR_FILENO + 1);
-		(void)prctl(PR_SET_NAME, "sbx-exec");
-		_exit(exec_run(s->ops, op));
+		(void)prctl(PR_SET_NAME, name);
+		_exit(run(s->ops, op));
 	}
 	op_forked(op, pid);
 	if (pid > 0)
@@ -147,17 +154,6 @@ go_on_fencing(struct serve *s, struct serve_connection *c)
 
 /* -- connections ----------------------------------------------------------- */
 
-/* From outside of the run's pid namespace, and root: a worker of the host. */
-static bool
-is_host(int fd)
-{
-	struct ucred peer;
-	socklen_t size = sizeof(peer);
-
-	return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 &&
-	       peer.pid == 0 && peer.uid == 0;
-}
-
 /* It says what it wants: the head of a frame, which comes whole. */
 static void
 hear(struct serve *s, struct serve_connection *c)
@@ -171,8 +167,10 @@ hear(struct serve *s, struct serve_connection *c)
 		fd_close(&c->fd);
 	else if (head[WIRE_HEAD - 1] == WIRE_FENCE)
 		begin_fence(s, c);
+	else if (head[WIRE_HEAD - 1] == WIRE_FILE)
+		start(s, c, file_run, "sbx-file");
 	else
-		start(s, c);
+		start(s, c, exec_run, "sbx-exec");
 }
 
 static void
@@ -183,7 +181,7 @@ accept_one(struct serve *s)
 	if (c == NULL)
 		return;
 	int fd = accept4(s->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-	if (fd >= 0 && !is_host(fd))
+	if (fd >= 0 && !peer_is_host(fd))
 		fd_close(&fd);
 	*c = (struct serve_connection){fd, clock_mono_ms() + FIRST_MS, 0};
 	if (fd >= 0)

@@ -33,7 +33,7 @@ struct serve {
 /* Before serve_open, and after one that failed, the calls below do nothing. */
 void serve_init(struct serve *s);
 
-/* Listen on path, for root alone. */
+/* Listen on path, for root alone; NULL: on an abstract name (init/peer.h). */
 int serve_open(struct serve *s, const char *path, struct err *e);
 
 /* Fill in p (SERVE_POLLS) for poll(2); returns for how long, at most. */
