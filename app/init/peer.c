@@ -1,37 +1,97 @@
-/* Where PID 1 listens, and who may speak to it. */
+/* Who may speak to PID 1. */
 #include "init/peer.h"
-#include "lib/fd.h"
+#include "init/proc.h"
 
-#include <stddef.h>
+#include <errno.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/un.h>
+#include <unistd.h>
 
-int
-peer_listen_abstract(int backlog, struct err *e)
+union control {
+	struct cmsghdr head;
+	char bytes[CMSG_SPACE(sizeof(struct ucred))];
+};
+
+static bool
+may_speak(const struct ucred *peer)
 {
-	struct sockaddr_un addr = {.sun_family = AF_UNIX};
-	FD_AUTO fd =
-	    socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-
-	/* A name that begins with a NUL, and has an end but no NUL. */
-	memcpy(addr.sun_path + 1, PEER_NAME, sizeof(PEER_NAME) - 1);
-	socklen_t size =
-	    offsetof(struct sockaddr_un, sun_path) + sizeof(PEER_NAME);
-	if (fd < 0 || bind(fd, (struct sockaddr *)&addr, size) != 0 ||
-	    listen(fd, backlog) != 0)
-		return err_sys(
-		    e, ERR_INTERNAL, "cannot listen on @%s", PEER_NAME);
-	return fd_take(&fd);
+	return peer->uid == 0 &&
+	       (peer->pid == 0 || proc_parent(peer->pid) == 0);
 }
 
-/* From outside of the run's pid namespace, and root: a worker of the host. */
+/* gVisor tells of a peer that it is the caller: there it is known by what it
+ * sends along with its first bytes, which the kernel has checked. */
 bool
 peer_is_host(int fd)
 {
+	const int on = 1;
 	struct ucred peer;
 	socklen_t size = sizeof(peer);
 
-	return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 &&
-	       peer.pid == 0 && peer.uid == 0;
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0)
+		return false;
+	if (peer.pid == getpid())
+		return setsockopt(
+			   fd, SOL_SOCKET, SO_PASSCRED, &on, sizeof(on)) == 0;
+	return may_speak(&peer);
+}
+
+static bool
+tells_later(int fd)
+{
+	int on = 0;
+	socklen_t size = sizeof(on);
+
+	return getsockopt(fd, SOL_SOCKET, SO_PASSCRED, &on, &size) != 0 || on;
+}
+
+ssize_t
+peer_peek(int fd, void *bytes, size_t size)
+{
+	struct iovec into = {bytes, size};
+	union control control;
+	struct msghdr m = {
+	    .msg_iov = &into,
+	    .msg_iovlen = 1,
+	    .msg_control = &control,
+	    .msg_controllen = sizeof(control),
+	};
+	struct ucred peer;
+	ssize_t n = recvmsg(fd, &m, MSG_PEEK | MSG_DONTWAIT);
+
+	if (n <= 0 || !tells_later(fd))
+		return n;
+	const struct cmsghdr *head = CMSG_FIRSTHDR(&m);
+	if (head != NULL && head->cmsg_level == SOL_SOCKET &&
+	    head->cmsg_type == SCM_CREDENTIALS &&
+	    head->cmsg_len == CMSG_LEN(sizeof(peer))) {
+		memcpy(&peer, CMSG_DATA(head), sizeof(peer));
+		if (peer.pid > 0 && may_speak(&peer))
+			return n;
+	}
+	errno = EPERM;
+	return -1;
+}
+
+ssize_t
+peer_send(int fd, const void *bytes, size_t size)
+{
+	const struct ucred self = {getpid(), getuid(), getgid()};
+	union {
+		const void *from;
+		void *to;
+	} data = {bytes}; /* sendmsg(2) leaves it alone */
+	struct iovec from = {data.to, size};
+	union control control = {.head = {.cmsg_level = SOL_SOCKET,
+				     .cmsg_type = SCM_CREDENTIALS,
+				     .cmsg_len = CMSG_LEN(sizeof(self))}};
+	const struct msghdr m = {
+	    .msg_iov = &from,
+	    .msg_iovlen = 1,
+	    .msg_control = &control,
+	    .msg_controllen = sizeof(control),
+	};
+
+	memcpy(CMSG_DATA(&control.head), &self, sizeof(self));
+	return sendmsg(fd, &m, MSG_NOSIGNAL | MSG_DONTWAIT);
 }

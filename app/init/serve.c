@@ -34,8 +34,8 @@ serve_open(struct serve *s, const char *path, struct err *e)
 	s->ops = ops_new();
 	if (s->ops == NULL)
 		return err_sys(e, ERR_INTERNAL, "no shared memory");
-	s->listener = path != NULL ? fd_listen_unix(path, 0600, BACKLOG, e)
-				   : peer_listen_abstract(BACKLOG, e);
+	s->listener = fd_listen_unix(
+	    path != NULL ? path : PEER_SOCKET, 0600, BACKLOG, e);
 	return s->listener >= 0 ? 0 : -1;
 }
 
@@ -159,7 +159,7 @@ static void
 hear(struct serve *s, struct serve_connection *c)
 {
 	char head[WIRE_HEAD];
-	ssize_t n = recv(c->fd, head, sizeof(head), MSG_PEEK | MSG_DONTWAIT);
+	ssize_t n = peer_peek(c->fd, head, sizeof(head));
 
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return;

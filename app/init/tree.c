@@ -1,13 +1,12 @@
 /* Finding and signalling everything below this process. */
 #include "init/tree.h"
+#include "init/proc.h"
 #include "lib/mem.h"
 
 #include <dirent.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -55,29 +54,6 @@ add(struct tree *t, pid_t pid)
 	t->count++;
 }
 
-/* The parent of a live process, or -1. */
-static pid_t
-parent_of(int proc, const char *name)
-{
-	char path[32], stat[512];
-
-	(void)snprintf(path, sizeof(path), "%.15s/stat", name);
-	int fd = openat(proc, path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return -1;
-	ssize_t n = read(fd, stat, sizeof(stat) - 1);
-	(void)close(fd);
-	if (n <= 0)
-		return -1;
-	stat[n] = '\0';
-	/* "pid (comm) state ppid": comm may hold anything, also ") R 1". */
-	const char *paren = strrchr(stat, ')');
-	if (paren == NULL || strlen(paren) < 5)
-		return -1;
-	/* A zombie is not skipped: its other threads may live. */
-	return (pid_t)strtol(paren + 4, NULL, 10);
-}
-
 /* Add, and signal, what is below us and not in t yet. Returns how many. */
 static size_t
 pass(struct tree *t, DIR *proc, int sig)
@@ -94,7 +70,7 @@ pass(struct tree *t, DIR *proc, int sig)
 
 		if (pid <= 0 || has(t, pid))
 			continue;
-		pid_t parent = parent_of(dirfd(proc), entry->d_name);
+		pid_t parent = proc_parent(pid);
 		if (parent != self && !has(t, parent))
 			continue;
 		add(t, pid);

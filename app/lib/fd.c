@@ -65,6 +65,8 @@ unix_socket(const char *path, struct sockaddr_un *ret_addr, struct err *e)
 		    "socket path is longer than %zu bytes: %s",
 		    sizeof(ret_addr->sun_path) - 1, path);
 	memcpy(ret_addr->sun_path, path, strlen(path) + 1);
+	if (path[0] == '@')
+		ret_addr->sun_path[0] = '\0';
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
 		return err_sys(e, ERR_INTERNAL, "cannot make a socket");
@@ -103,7 +105,7 @@ fd_listen_unix(const char *path, unsigned mode, int backlog, struct err *e)
 
 	if (fd < 0)
 		return -1;
-	if (lstat(path, &st) == 0 &&
+	if (path[0] != '@' && lstat(path, &st) == 0 &&
 	    (!S_ISSOCK(st.st_mode) || unlink(path) != 0))
 		return err_set(
 		    e, ERR_INTERNAL, "%s is in the way of a socket", path);
@@ -114,7 +116,8 @@ fd_listen_unix(const char *path, unsigned mode, int backlog, struct err *e)
 	(void)umask(before);
 	if (rc != 0)
 		return err_sys(e, ERR_INTERNAL, "cannot bind %s", path);
-	if (chmod(path, (mode_t)mode) != 0 || listen(fd, backlog) != 0)
+	if ((path[0] != '@' && chmod(path, (mode_t)mode) != 0) ||
+	    listen(fd, backlog) != 0)
 		return err_sys(e, ERR_INTERNAL, "cannot listen on %s", path);
 	return fd_take(&fd);
 }

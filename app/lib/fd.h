@@ -19,6 +19,9 @@ void fd_close_from(int lowest);
 
 int fd_set_nonblock(int fd, int on); /* 0, or -1 with errno */
 
+/* A path that begins with "@" is no file but an abstract name (unix(7)), open
+ * to every user of the network namespace. */
+
 /* A connected SOCK_STREAM unix socket, close-on-exec, blocking; or -1. Waits
  * no longer than timeout_ms for a full backlog. */
 int fd_connect_unix(const char *path, int timeout_ms, struct err *e);
