@@ -36,13 +36,24 @@ direct_close(struct direct *d)
 	d->engine = NULL;
 }
 
+struct guest_place
+direct_place(const struct direct *d)
+{
+	return (struct guest_place){d->container, d->dir, d->pid, WIRE_VERSION};
+}
+
 struct guest *
 direct_exec(const struct direct *d, const char *script)
 {
 	static const char *const none[] = {NULL};
 	const struct wire_exec x = {
-	    .script = script, .env = none, .cwd = "/work", .user = ""};
-	const struct guest_place place = {d->container, d->dir, d->pid};
+	    .script = script,
+	    .env = none,
+	    .cwd = "/work",
+	    .user = "",
+	    .generation = d->generation,
+	};
+	const struct guest_place place = direct_place(d);
 	const struct guest_order order = {.exec = &x};
 	struct err e = ERR_INIT;
 	struct guest *g = guest_exec(d->engine, &place, &order, &e);

@@ -41,7 +41,7 @@ void contenders_release(struct contender *c, size_t count);
 enum verdict { NO_GOAL, GOAL_MET, GOAL_MISSED };
 
 struct row {
-	char ours[48], beside[96], ratio[48], goal[48];
+	char ours[96], beside[128], ratio[48], goal[48];
 	enum verdict verdict;
 };
 
