@@ -17,7 +17,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define EXCHANGE_SEGMENTS 64
+/* Of a path; nginx takes targets of 8 KiB. */
+#define EXCHANGE_SEGMENTS 4096
 #define EXCHANGE_BODY_MAX (1u << 20) /* JSON bodies (CONTRACT 1) */
 #define EXCHANGE_BODY_SEC 20	     /* for all of it: it holds a thread */
 #define EXCHANGE_STATUS_GONE 499     /* logged where no answer was read */
@@ -28,7 +29,7 @@ struct exchange {
 	const char *method; /* as sent */
 	const char *target; /* raw request target */
 	char *path;	    /* decoded path, before it was split */
-	char *seg[EXCHANGE_SEGMENTS];
+	char **seg; /* EXCHANGE_SEGMENTS at most */
 	int seg_count;
 	const char *query; /* raw, "" where none */
 	const char *authorization, *accept, *idempotency_key; /* "" if absent */

@@ -5,6 +5,23 @@
 
 #include <string.h>
 
+/* No path has more segments than slashes. */
+static int
+split(struct exchange *x, struct err *e)
+{
+	size_t most = 0;
+
+	for (const char *p = x->path; *p != '\0'; p++)
+		most += *p == '/';
+	if (most > EXCHANGE_SEGMENTS)
+		return err_set(e, ERR_PATH,
+		    "The path has more than %d segments.", EXCHANGE_SEGMENTS);
+	x->seg = arena_alloc(x->arena, most * sizeof(*x->seg));
+	x->seg_count = path_split(
+	    arena_strdup(x->arena, x->path), x->seg, (int)most, e);
+	return x->seg_count < 0 ? -1 : 0;
+}
+
 int
 target_parse(struct exchange *x, struct err *e)
 {
@@ -17,12 +34,7 @@ target_parse(struct exchange *x, struct err *e)
 	x->path = arena_alloc(x->arena, size + 1);
 	if (path_decode(x->target, size, x->path, e) != 0)
 		return -1;
-	int count = path_split(
-	    arena_strdup(x->arena, x->path), x->seg, EXCHANGE_SEGMENTS, e);
-	if (count < 0)
-		return -1;
-	x->seg_count = count;
-	return 0;
+	return split(x, e);
 }
 
 /* application/x-www-form-urlencoded text, or NULL where it is malformed. */
