@@ -77,6 +77,21 @@ inflight_begin(struct inflight_slot *s, struct redis *r, const char *run,
 	return 0;
 }
 
+int
+inflight_read(struct inflight_slot *s, struct redis *r, const char *run,
+    struct arena *a, struct run *ret_run, struct err *e)
+{
+	static const struct credential nobody = {"", 0};
+
+	memcpy(s->op.run, run, sizeof(s->op.run));
+	s->op.id[0] = '\0';
+	if (op_begin(r, &s->op, &nobody, a, ret_run, e) != 0)
+		return -1;
+	atomic_store(&s->lost, false);
+	atomic_store(&s->state, HELD);
+	return 0;
+}
+
 void
 inflight_end(struct inflight_slot *s, struct redis *r)
 {
@@ -90,7 +105,7 @@ inflight_end(struct inflight_slot *s, struct redis *r)
 		held = HELD;
 		(void)poll(NULL, 0, 1);
 	}
-	s->marked = op_end(r, &s->op, &ignored) != 0;
+	s->marked = s->op.id[0] != '\0' && op_end(r, &s->op, &ignored) != 0;
 }
 
 void

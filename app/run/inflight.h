@@ -33,6 +33,11 @@ int inflight_begin(struct inflight_slot *s, struct redis *r, const char *run,
     const struct credential *who, struct arena *a, struct run *ret_run,
     struct err *e);
 
+/* The same of a read, which has no mark: the slot holds it, so that a run with
+ * autoExtend lives on while it lasts. */
+int inflight_read(struct inflight_slot *s, struct redis *r, const char *run,
+    struct arena *a, struct run *ret_run, struct err *e);
+
 /* Take the mark away. Where Redis is away that is left to inflight_settle. */
 void inflight_end(struct inflight_slot *s, struct redis *r);
 

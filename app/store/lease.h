@@ -49,7 +49,7 @@ int lease_release(struct redis *r, const char *id, const char *owner,
 
 /* An operation in flight. */
 struct op {
-	char run[ULID_SIZE], id[ULID_SIZE];
+	char run[ULID_SIZE], id[ULID_SIZE]; /* id "": a read */
 	int64_t generation; /* that it was admitted under */
 	int64_t window_ms; /* a run with autoExtend and less left is extended */
 };
@@ -63,7 +63,8 @@ struct credential {
 /*
  * Admit and mark op (run, id and window given; generation is filled) in one
  * step, and read the run's record. A run that is not running is admitted
- * without a mark: the caller looks at its state.
+ * without a mark: the caller looks at its state. A read passes every fence and
+ * leaves no mark; like any operation it keeps a run with autoExtend alive.
  */
 int op_begin(struct redis *r, struct op *op, const struct credential *who,
     struct arena *a, struct run *ret_run, struct err *e);

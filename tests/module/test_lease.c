@@ -399,6 +399,34 @@ what_is_done_in_a_run_extends_it_where_it_asked_for_that(void **state)
 	end(&op);
 }
 
+static void
+a_read_passes_every_fence_and_is_no_operation_in_flight(void **state)
+{
+	struct op read = {.id = "", .window_ms = 30000};
+	struct run run = fixture_start(), got;
+	struct err e = ERR_INIT;
+	int64_t now;
+
+	(void)state;
+	check_ok(store_now(redis, &now, &e), &e);
+	memcpy(read.run, run.id, sizeof(read.run));
+	(void)acquire(run.id, "anna");
+	check_ok(op_begin(redis, &read, &nobody, &arena, &got, &e), &e);
+	assert_string_equal(got.state, "running");
+	assert_int_equal(got.in_flight, 0);
+	(void)acquire(run.id, "anna");
+	/* It keeps the run alive where that is wanted, exited or not. */
+	(void)fixture_say("HSET sbx:run:%s autoExtend 1 expiresAt %lld", run.id,
+	    (long long)(now + 10000));
+	assert_true(refresh(&read));
+	assert_true(deadline(run.id) > now + 1700000);
+	(void)fixture_say("HSET sbx:run:%s state exited expiresAt %lld", run.id,
+	    (long long)(now + 10000));
+	check_ok(op_begin(redis, &read, &nobody, &arena, &got, &e), &e);
+	assert_true(deadline(run.id) > now + 1700000);
+	assert_string_equal(fixture_say("EXISTS sbx:inflight:%s", run.id), "0");
+}
+
 int
 main(void)
 {
@@ -418,6 +446,7 @@ main(void)
 	    T(a_deadline_moves_later_and_a_day_at_most),
 	    T(an_extension_is_fenced),
 	    T(what_is_done_in_a_run_extends_it_where_it_asked_for_that),
+	    T(a_read_passes_every_fence_and_is_no_operation_in_flight),
 	    T(only_a_running_run_gets_a_mark),
 #undef T
 	};

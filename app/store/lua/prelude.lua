@@ -165,6 +165,13 @@ local function auto_extend(id, time, window)
 	end
 end
 
+-- A read goes on, or begins, in a run of that state.
+local function use(id, from, time, window)
+	if from == 'running' or from == 'exited' then
+		auto_extend(id, time, window)
+	end
+end
+
 -- A record as run.c reads it: the named fields, then the time and how many
 -- operations are in flight. An error table where it is no record.
 local function read(id, time, ...)
