@@ -1,33 +1,19 @@
 /* POST /v1/runs/{id}/exec. */
 #include "api/exec.h"
 #include "api/exec_input.h"
-#include "api/exec_stream.h"
+#include "api/exec_view.h"
 #include "api/lease.h"
+#include "api/relay.h"
 #include "lib/clock.h"
 #include "lib/str.h"
 #include "run/env.h"
+#include "run/execs.h"
 #include "run/exit.h"
 #include "run/reach.h"
 
-#include <string.h>
-
-#define KEEPALIVE_MS 15000
-#define FLUSH_AT (128u * 1024) /* no more is gathered before it is sent */
-#define FRAMES_MAX (WIRE_MAX * 8)
 #define KILLED_MS 5000 /* a killed command is gone by then */
-
-static const char given_away[] = "the run was given to somebody else";
-
-/* One exec on its way to its client. */
-struct relay {
-	struct call *call;
-	struct exchange *x; /* the call's */
-	struct guest *guest;
-	struct exec_stream stream;
-	struct inflight_slot *slot;
-	struct buf out;
-	int64_t sent; /* monotonic ms of the last bytes to the client */
-};
+#define DETACH_MS 10000
+#define WIRE_OBJECTS 3 /* the version from which on execs have ids */
 
 static bool
 client_gone(void *arg)
@@ -35,127 +21,89 @@ client_gone(void *arg)
 	return exchange_gone(arg);
 }
 
-static int
-send_out(struct relay *r, struct err *e)
-{
-	r->sent = clock_mono_ms();
-	if (exchange_write(r->x, r->out.data, r->out.size, e) != 0)
-		return -1;
-	buf_reset(&r->out);
-	return exchange_flush(r->x, e);
-}
-
-/* The command did not end by itself, and nobody told how: say so. */
-static void
-add_lost(struct relay *r, const char *why)
-{
-	const struct wire_exit lost = {.code = -1};
-
-	exec_stream_exit(&r->stream, &lost, why, &r->out);
-}
-
-/* Add one event; returns 1 after the last one. */
-static int
-add_event(struct relay *r, const struct guest_event *ev)
-{
-	switch (ev->type) {
-	case GUEST_STDOUT:
-	case GUEST_STDERR:
-		exec_stream_output(&r->stream,
-		    ev->type == GUEST_STDOUT ? EXEC_STDOUT : EXEC_STDERR,
-		    ev->bytes, ev->size, &r->out);
-		return 0;
-	case GUEST_EXIT:
-		if (ev->exit.code != -1 || ev->exit.timed_out) {
-			exec_stream_exit(&r->stream, &ev->exit, NULL, &r->out);
-			return 1;
-		}
-		/* It was ended, and neither by us nor by its deadline. */
-		/* FALLTHROUGH */
-	case GUEST_LOST:
-		add_lost(r, run_lost(&r->call->ctx, inflight_op(r->slot)->run));
-		return 1;
-	case GUEST_GAP:
-	case GUEST_NOTHING:
-		break;
-	}
-	return 0;
-}
-
 /* The client left, or the run was given to somebody else: end the command, and
  * wait until it has ended. */
 static void
-kill_and_wait(struct relay *r)
+kill_and_wait(struct guest *guest)
 {
 	int64_t deadline = clock_mono_ms() + KILLED_MS;
 	struct guest_event ev = {.type = GUEST_NOTHING};
 	struct err ignored = ERR_INIT;
 
-	if (guest_kill(r->guest, &ignored) != 0)
+	if (guest_kill(guest, &ignored) != 0)
 		return;
 	while (ev.type != GUEST_EXIT && ev.type != GUEST_LOST &&
 	       clock_left(deadline) > 0)
 		if (guest_next(
-			r->guest, -1, clock_left(deadline), &ev, &ignored) != 0)
+			guest, -1, clock_left(deadline), &ev, &ignored) != 0)
 			return;
 }
 
-/* Until the last frame (0) or the client has gone (-1). */
-static int
-relay(struct relay *r, struct err *e)
-{
-	for (;;) {
-		struct guest_event ev = {.type = GUEST_NOTHING};
-		int wait = clock_left(r->sent + KEEPALIVE_MS);
-		int last = 0;
-
-		if (wait > OP_REFRESH_MS)
-			wait = OP_REFRESH_MS;
-		if (guest_next(r->guest, r->x->client_fd, wait, &ev, e) != 0) {
-			add_lost(r, "the connection to the run was lost");
-			return send_out(r, e);
-		}
-		if (inflight_lost(r->slot)) {
-			kill_and_wait(r);
-			add_lost(r, given_away);
-			return send_out(r, e);
-		}
-		if (ev.type == GUEST_NOTHING && exchange_gone(r->x))
-			return err_set(e, ERR_GONE_AWAY, "the client left");
-		if (ev.type == GUEST_NOTHING &&
-		    clock_left(r->sent + KEEPALIVE_MS) == 0)
-			exec_stream_keepalive(&r->stream, &r->out);
-		else
-			last = add_event(r, &ev);
-		if (!last && r->out.size < FLUSH_AT && guest_pending(r->guest))
-			continue;
-		if (r->out.size > 0 && send_out(r, e) != 0)
-			return -1;
-		if (last)
-			return 0;
-	}
-}
-
-/* A command that runs: from here on there is an answer. */
+/* Stream a command that runs to its end, its client's, or its lease's. */
 static int
 stream_exec(struct call *c, const struct exec_request *rq, struct guest *guest,
     struct err *e)
 {
-	struct relay r = {
-	    .call = c, .x = c->x, .guest = guest, .slot = c->slot};
-	struct err gone = ERR_INIT;
-	const struct buf out = BUF_INIT(FRAMES_MAX);
-	bool lines = strstr(c->x->accept, "application/x-ndjson") != NULL;
+	struct err ignored = ERR_INIT;
+	struct relay r;
 
-	r.out = out;
-	exec_stream_init(&r.stream, rq->format, lines);
-	exchange_header(c->x, "X-Exec-Id", inflight_op(c->slot)->id);
-	if (exchange_stream(c->x, exec_stream_type(&r.stream), e) != 0)
+	int rc =
+	    relay_begin(&r, c, inflight_op(c->slot)->run, guest, rq->format, e);
+	r.slot = c->slot;
+	r.stream.offsets = rq->wire.keep;
+	switch (rc == 0 ? relay_run(&r) : RELAY_LEFT) {
+	case RELAY_LEFT:
+		if (!rq->wire.go_on)
+			kill_and_wait(guest);
+		else
+			(void)guest_detach(guest, DETACH_MS, &ignored);
+		break;
+	case RELAY_TAKEN:
+		kill_and_wait(guest);
+		relay_lost(&r, "the run was given to somebody else");
+		break;
+	case RELAY_LOST:
+		relay_lost(&r, NULL);
+		break;
+	case RELAY_EXIT:
+		break;
+	}
+	relay_release(&r);
+	return rc;
+}
+
+/* Leave a command to itself: whoever gets the answer can take the run over. */
+static int
+detach_exec(struct call *c, const struct exec_request *rq, struct run *run,
+    struct guest *guest, struct err *e)
+{
+	BUF_AUTO body = BUF_INIT(CALL_ANSWER_MAX);
+	struct wire_info info;
+
+	if (guest_detach(guest, DETACH_MS, e) != 0 ||
+	    execs_find(&c->ctx, run, c->x->arena, rq->wire.id, &info, e) != 0)
 		return -1;
-	exec_stream_hello(&r.stream, &r.out);
-	if (send_out(&r, &gone) != 0 || relay(&r, &gone) != 0)
-		kill_and_wait(&r);
-	buf_release(&r.out);
+	inflight_end(c->slot, c->ctx.redis);
+	struct jw w = call_json(&body);
+	jw_key(&w, "exec");
+	jw_open(&w, '{');
+	exec_view(&w, &info);
+	jw_close(&w, '}');
+	return call_answer(c, &w, 202, e);
+}
+
+/* An init that knows no exec objects knows no ids. */
+static int
+set_id(struct exec_request *rq, const struct run *run, const char *id,
+    struct err *e)
+{
+	if (run->guest_wire >= WIRE_OBJECTS)
+		rq->wire.id = id;
+	else if (rq->wire.keep || rq->wire.feedable)
+		return err_set(e, ERR_UNSUPPORTED,
+		    "Run %s was made before an upgrade: its commands can "
+		    "neither be detached nor fed, and have no terminal.",
+		    run->id);
 	return 0;
 }
 
@@ -172,13 +120,17 @@ exec_in(struct call *c, struct exec_request *rq, struct run *run, struct err *e)
 		return -1;
 	if (*rq->wire.user == '\0')
 		rq->wire.user = run->user;
+	if (set_id(rq, run, inflight_op(c->slot)->id, e) != 0)
+		return -1;
 	rq->wire.generation = (uint64_t)inflight_op(c->slot)->generation;
 	const struct guest_order order = {
 	    &rq->wire, rq->stdin_text, rq->stdin_size, client_gone, c->x};
 	struct guest *guest = reach_exec(&c->ctx, run, &order, e);
 	if (guest == NULL)
 		return -1;
-	int rc = stream_exec(c, rq, guest, e);
+	exchange_header(c->x, "X-Exec-Id", inflight_op(c->slot)->id);
+	int rc = rq->detach ? detach_exec(c, rq, run, guest, e)
+			    : stream_exec(c, rq, guest, e);
 	guest_free(guest);
 	return rc;
 }

@@ -11,6 +11,8 @@
 #define ENV_BYTES 65536
 #define CWD_MAX 4095
 #define USER_MAX 256
+#define TTY_COLS 80
+#define TTY_ROWS 24
 
 static int
 read_command(
@@ -69,14 +71,11 @@ read_cwd(
 	return 0;
 }
 
-static int
-read_format(const json_t *body, enum exec_format *ret_format, struct err *e)
+int
+exec_input_format(
+    const char *format, enum exec_format *ret_format, struct err *e)
 {
-	const char *format;
-
 	*ret_format = EXEC_TEXT;
-	if (read_string(body, "format", &format, e) != 0)
-		return -1;
 	if (format == NULL || str_eq(format, "text"))
 		return 0;
 	if (!str_eq(format, "json") && !str_eq(format, "base64"))
@@ -87,48 +86,79 @@ read_format(const json_t *body, enum exec_format *ret_format, struct err *e)
 	return 0;
 }
 
+int
+exec_input_size(const json_t *o, const uint16_t def[2], uint16_t *ret_cols,
+    uint16_t *ret_rows, struct err *e)
+{
+	int64_t cols, rows;
+
+	if (read_int(o, "cols", 1, EXEC_SIZE_MAX, def[0], &cols, e) != 0 ||
+	    read_int(o, "rows", 1, EXEC_SIZE_MAX, def[1], &rows, e) != 0)
+		return -1;
+	if (cols == 0 || rows == 0)
+		return err_set(e, ERR_INPUT,
+		    "%s is required: a whole number from 1 to %d.",
+		    cols == 0 ? "cols" : "rows", EXEC_SIZE_MAX);
+	*ret_cols = (uint16_t)cols;
+	*ret_rows = (uint16_t)rows;
+	return 0;
+}
+
+/* tty: {cols, rows}; or true, since an empty object is no member at all. */
+static int
+read_tty(const json_t *body, struct wire_exec *x, struct err *e)
+{
+	static const uint16_t def[2] = {TTY_COLS, TTY_ROWS};
+	const json_t *v = json_object_get(body, "tty");
+	json_t *tty = NULL;
+
+	if (json_is_false(v))
+		return 0;
+	if (!json_is_true(v) &&
+	    read_member(body, "tty", JSON_OBJECT, &tty, e) != 0)
+		return -1;
+	if (!json_is_true(v) && tty == NULL)
+		return 0;
+	if (exec_input_size(tty, def, &x->cols, &x->rows, e) != 0)
+		return err_wrap(e, "tty");
+	return 0;
+}
+
+/* Text, or true: it stays open for more, as that of a terminal does. */
 static int
 read_stdin(const json_t *body, struct exec_request *rq, struct err *e)
 {
 	const json_t *v = json_object_get(body, "stdin");
+	bool is_bool = json_is_boolean(v);
 
-	if (json_is_true(v))
-		return err_set(e, ERR_UNSUPPORTED,
-		    "stdin: true is not available in this version; give the "
-		    "text itself.");
-	if (json_is_false(v))
-		return 0;
-	if (v != NULL && !json_is_null(v) && !json_is_string(v))
+	if (v != NULL && !json_is_null(v) && !is_bool && !json_is_string(v))
 		return err_set(e, ERR_INPUT, "stdin must be a string or true.");
-	if (read_bytes(body, "stdin", &rq->stdin_text, &rq->stdin_size, e) != 0)
+	if (!is_bool &&
+	    read_bytes(body, "stdin", &rq->stdin_text, &rq->stdin_size, e) != 0)
 		return -1;
-	rq->wire.open_stdin = rq->stdin_text != NULL;
+	rq->wire.feedable = json_is_true(v) || rq->wire.cols > 0;
+	rq->wire.open_stdin = rq->wire.feedable || rq->stdin_text != NULL;
 	return 0;
 }
 
-/* Members of the contract that this version does not serve. */
+/* How long it lives, and its output with it. Who detaches has not to say that
+ * it goes on. */
 static int
-refuse_later(const json_t *body, struct err *e)
+read_keeping(const json_t *body, struct exec_request *rq, struct err *e)
 {
 	const char *disconnect;
-	json_t *tty;
-	bool detach;
 
-	if (read_bool(body, "detach", &detach, e) != 0 ||
-	    read_member(body, "tty", JSON_OBJECT, &tty, e) != 0 ||
+	if (read_bool(body, "detach", &rq->detach, e) != 0 ||
 	    read_string(body, "onDisconnect", &disconnect, e) != 0)
 		return -1;
 	if (disconnect != NULL && !str_eq(disconnect, "continue"))
 		return err_set(e, ERR_INPUT,
-		    "onDisconnect is \"%.64s\"; it must be continue.",
+		    "onDisconnect is \"%.64s\"; it must be continue. Without "
+		    "it the command ends when its client leaves.",
 		    disconnect);
-	if (!detach && tty == NULL && disconnect == NULL)
-		return 0;
-	return err_set(e, ERR_UNSUPPORTED,
-	    "%s is not available in this version; leave it out.",
-	    detach ? "detach"
-	    : tty  ? "tty"
-		   : "onDisconnect");
+	rq->wire.go_on = disconnect != NULL && !rq->detach;
+	rq->wire.keep = rq->detach || rq->wire.go_on || rq->wire.cols > 0;
+	return 0;
 }
 
 int
@@ -138,6 +168,7 @@ exec_input(const json_t *body, struct arena *a, struct exec_request *ret_rq,
 	static const struct read_env_rule env = {
 	    .most = ENV_MOST, .bytes = ENV_BYTES};
 	struct exec_request rq = {0};
+	const char *format;
 	int64_t timeout_sec;
 
 	if (read_command(body, a, &rq.wire, e) != 0 ||
@@ -146,8 +177,10 @@ exec_input(const json_t *body, struct arena *a, struct exec_request *ret_rq,
 		&timeout_sec, e) != 0 ||
 	    read_env(body, "env", &env, a, &rq.wire.env, e) != 0 ||
 	    read_string(body, "user", &rq.wire.user, e) != 0 ||
-	    read_format(body, &rq.format, e) != 0 ||
-	    read_stdin(body, &rq, e) != 0 || refuse_later(body, e) != 0)
+	    read_string(body, "format", &format, e) != 0 ||
+	    exec_input_format(format, &rq.format, e) != 0 ||
+	    read_tty(body, &rq.wire, e) != 0 || read_stdin(body, &rq, e) != 0 ||
+	    read_keeping(body, &rq, e) != 0)
 		return -1;
 	if (rq.wire.user == NULL)
 		rq.wire.user = "";

@@ -1,8 +1,8 @@
 /* The events of a running command as frames for its client. */
 #include "api/exec_stream.h"
 #include "http/sse.h"
-#include "lib/jw.h"
 
+#include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -20,6 +20,8 @@ exec_stream_init(struct exec_stream *s, enum exec_format format, bool lines)
 	s->format = format;
 	s->lines = lines;
 	s->utf8[EXEC_STDOUT] = s->utf8[EXEC_STDERR] = fresh;
+	s->offsets = false;
+	s->offset = 0;
 }
 
 const char *
@@ -73,16 +75,24 @@ base64(struct buf *out, const char *bytes, size_t size)
 	*to++ = '=';
 }
 
-/* One frame. In lines, data is JSON text already. */
+/* One frame. In lines, data is JSON text already. mark: it may tell where it
+ * ends. */
 static void
-frame(const struct exec_stream *s, const char *name, const char *data,
-    size_t size, struct buf *out)
+frame(const struct exec_stream *s, const char *name, bool mark,
+    const char *data, size_t size, struct buf *out)
 {
+	if (s->utf8[EXEC_STDOUT].count > 0 || s->utf8[EXEC_STDERR].count > 0)
+		mark = false;
 	if (!s->lines) {
+		if (mark)
+			buf_addf(out, "id: %" PRIu64 "\n", s->offset);
 		sse_event(out, name, data, size);
 		return;
 	}
-	buf_addf(out, "{\"event\":\"%s\",\"data\":", name);
+	buf_addf(out, "{\"event\":\"%s\",", name);
+	if (mark)
+		buf_addf(out, "\"offset\":%" PRIu64 ",", s->offset);
+	buf_adds(out, "\"data\":");
 	buf_add(out, data, size);
 	buf_adds(out, "}\n");
 }
@@ -97,11 +107,11 @@ text_frame(const struct exec_stream *s, int which, const char *text,
 	if (size == 0)
 		return;
 	if (s->format != EXEC_JSON && !s->lines) {
-		frame(s, stream_name[which], text, size, out);
+		frame(s, stream_name[which], s->offsets, text, size, out);
 		return;
 	}
 	jw_strn(&w, NULL, text, size);
-	frame(s, stream_name[which], quoted.data, quoted.size, out);
+	frame(s, stream_name[which], s->offsets, quoted.data, quoted.size, out);
 }
 
 void
@@ -116,32 +126,58 @@ exec_stream_output(struct exec_stream *s, int which, const char *bytes,
 		base64(&text, bytes, size);
 	else
 		utf8_feed(&s->utf8[which], bytes, size, &text);
+	s->offset += size;
 	text_frame(s, which, text.data, text.size, out);
 }
 
-static void
-exit_object(const struct wire_exit *x, const char *error, struct buf *out)
+void
+exec_stream_ending(struct jw *w, const struct wire_exit *x, const char *error)
 {
-	struct jw w = JW_INIT(out);
 	const char *abbreviation = x->signal ? sigabbrev_np(x->signal) : NULL;
 	char name[32];
 
-	jw_open(&w, '{');
-	jw_int(&w, "exitCode", x->code);
-	jw_bool(&w, "timedOut", x->timed_out);
+	jw_int(w, "exitCode", x->code);
+	jw_bool(w, "timedOut", x->timed_out);
 	if (x->signal != 0 && !x->timed_out) {
 		if (abbreviation != NULL)
 			(void)snprintf(
 			    name, sizeof(name), "SIG%s", abbreviation);
 		else
 			(void)snprintf(name, sizeof(name), "%d", x->signal);
-		jw_str(&w, "signal", name);
+		jw_str(w, "signal", name);
 	}
 	if (x->oom_killed)
-		jw_bool(&w, "oomKilled", x->oom_killed);
+		jw_bool(w, "oomKilled", x->oom_killed);
 	if (error != NULL)
-		jw_str(&w, "error", error);
+		jw_str(w, "error", error);
+}
+
+/* No more is to come of these characters. */
+static void
+end_text(struct exec_stream *s, struct buf *out)
+{
+	BUF_AUTO rest = BUF_INIT(16);
+
+	for (int which = EXEC_STDOUT; which <= EXEC_STDERR; which++) {
+		buf_reset(&rest);
+		utf8_end(&s->utf8[which], &rest);
+		text_frame(s, which, rest.data, rest.size, out);
+	}
+}
+
+void
+exec_stream_gap(struct exec_stream *s, uint64_t offset, struct buf *out)
+{
+	BUF_AUTO data = BUF_INIT(EXIT_MAX);
+	struct jw w = JW_INIT(&data);
+
+	end_text(s, out);
+	jw_open(&w, '{');
+	jw_int(&w, "offset", (int64_t)offset);
+	jw_int(&w, "dropped", (int64_t)(offset - s->offset));
 	jw_close(&w, '}');
+	s->offset = offset;
+	frame(s, "gap", s->offsets, data.data, data.size, out);
 }
 
 void
@@ -150,17 +186,16 @@ exec_stream_exit(struct exec_stream *s, const struct wire_exit *x,
 {
 	BUF_AUTO data = BUF_INIT(EXIT_MAX);
 	BUF_AUTO line = BUF_INIT(EXIT_MAX);
+	struct jw w = JW_INIT(&data);
 
-	for (int which = EXEC_STDOUT; which <= EXEC_STDERR; which++) {
-		buf_reset(&line);
-		utf8_end(&s->utf8[which], &line);
-		text_frame(s, which, line.data, line.size, out);
-	}
+	s->offsets = false; /* none of this is the command's output */
+	end_text(s, out);
 	if (error != NULL) {
-		buf_reset(&line);
 		buf_addf(&line, "sandbox: %s\n", error);
 		exec_stream_output(s, EXEC_STDERR, line.data, line.size, out);
 	}
-	exit_object(x, error, &data);
-	frame(s, "exit", data.data, data.size, out);
+	jw_open(&w, '{');
+	exec_stream_ending(&w, x, error);
+	jw_close(&w, '}');
+	frame(s, "exit", false, data.data, data.size, out);
 }

@@ -2,6 +2,7 @@
 #include "api/routes.h"
 #include "api/create.h"
 #include "api/exec.h"
+#include "api/execs.h"
 #include "api/health.h"
 #include "api/lease.h"
 #include "api/runs.h"
@@ -19,6 +20,16 @@ const struct route routes[] = {
     {"DELETE", "/v1/runs/{id}", api_run_delete, .stream = false},
     {"POST", "/v1/runs/{id}/extend", api_run_extend, .stream = false},
     {"POST", "/v1/runs/{id}/exec", api_exec, .stream = true},
+    {"GET", "/v1/runs/{id}/execs", api_exec_list, .stream = false},
+    {"GET", "/v1/runs/{id}/execs/{eid}", api_exec_get, .stream = false},
+    {"DELETE", "/v1/runs/{id}/execs/{eid}", api_exec_end, .stream = false},
+    {"GET", "/v1/runs/{id}/execs/{eid}/stream", api_exec_stream,
+	.stream = true},
+    {"POST", "/v1/runs/{id}/execs/{eid}/stdin", api_exec_stdin, .stream = true},
+    {"POST", "/v1/runs/{id}/execs/{eid}/signal", api_exec_signal,
+	.stream = false},
+    {"POST", "/v1/runs/{id}/execs/{eid}/resize", api_exec_resize,
+	.stream = false},
     {"POST", "/v1/runs/{id}/lease", api_lease_acquire, .stream = false},
     {"POST", "/v1/runs/{id}/lease/renew", api_lease_renew, .stream = false},
     {"POST", "/v1/runs/{id}/lease/release", api_lease_release, .stream = false},

@@ -151,6 +151,55 @@ the_exit_says_more_only_where_there_is_more(void **state)
 	    "\"error\":\"gone\"}\n\n");
 }
 
+/* What came of these, in one stream that tells offsets. */
+static char *
+offsets(enum exec_format format, bool lines)
+{
+	struct buf out = BUF_INIT(1 << 20);
+	struct exec_stream s;
+
+	exec_stream_init(&s, format, lines);
+	s.offsets = true;
+	s.offset = 100;
+	exec_stream_output(&s, EXEC_STDOUT, "ab", 2, &out);
+	exec_stream_output(&s, EXEC_STDOUT, "c\xc3", 2, &out);
+	exec_stream_output(&s, EXEC_STDERR, "d", 1, &out);
+	exec_stream_output(&s, EXEC_STDOUT, "\xa4", 1, &out);
+	exec_stream_output(&s, EXEC_STDOUT, "\xe2\x82", 2, &out);
+	exec_stream_gap(&s, 200, &out);
+	exec_stream_output(&s, EXEC_STDOUT, "e", 1, &out);
+	exec_stream_exit(&s, &exit_three, "gone", &out);
+	return buf_take(&out);
+}
+
+static void
+frames_tell_offsets_where_no_character_is_cut(void **state)
+{
+	char *text = offsets(EXEC_TEXT, false),
+	     *lines = offsets(EXEC_JSON, true);
+
+	(void)state;
+	assert_string_equal(text,
+	    "id: 102\nevent: stdout\ndata: ab\n\n"
+	    "event: stdout\ndata: c\n\n"
+	    "event: stderr\ndata: d\n\n"
+	    "id: 106\nevent: stdout\ndata: \xc3\xa4\n\n"
+	    "id: 108\nevent: stdout\ndata: \xef\xbf\xbd\n\n"
+	    "id: 200\nevent: gap\ndata: {\"offset\":200,\"dropped\":92}\n\n"
+	    "id: 201\nevent: stdout\ndata: e\n\n"
+	    "event: stderr\ndata: sandbox: gone\ndata: \n\n"
+	    "event: exit\ndata: {\"exitCode\":3,\"timedOut\":false,"
+	    "\"error\":\"gone\"}\n\n");
+	assert_non_null(strstr(lines,
+	    "{\"event\":\"stdout\",\"offset\":102,\"data\":\"ab\"}\n"
+	    "{\"event\":\"stdout\",\"data\":\"c\"}\n"));
+	assert_non_null(strstr(lines,
+	    "{\"event\":\"gap\",\"offset\":200,\"data\":{\"offset\":200,"
+	    "\"dropped\":92}}\n"));
+	free(text);
+	free(lines);
+}
+
 int
 main(void)
 {
@@ -162,6 +211,7 @@ main(void)
 	    cmocka_unit_test(an_unfinished_character_is_replaced_at_the_exit),
 	    cmocka_unit_test(the_streams_have_a_decoder_each),
 	    cmocka_unit_test(the_exit_says_more_only_where_there_is_more),
+	    cmocka_unit_test(frames_tell_offsets_where_no_character_is_cut),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

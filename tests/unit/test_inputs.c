@@ -214,12 +214,15 @@ exec_refuses_each_bad_member_by_name(void **state)
 	    {"{\"cmd\":\"a\",\"format\":\"xml\"}", "text, json or base64",
 		ERR_INPUT},
 	    {"{\"cmd\":\"a\",\"stdin\":7}", "stdin must be", ERR_INPUT},
-	    {"{\"cmd\":\"a\",\"stdin\":true}", "stdin", ERR_UNSUPPORTED},
-	    {"{\"cmd\":\"a\",\"detach\":true}", "detach", ERR_UNSUPPORTED},
-	    {"{\"cmd\":\"a\",\"tty\":{\"cols\":80}}", "tty", ERR_UNSUPPORTED},
-	    {"{\"cmd\":\"a\",\"onDisconnect\":\"continue\"}", "onDisconnect",
-		ERR_UNSUPPORTED},
+	    {"{\"cmd\":\"a\",\"detach\":1}", "detach must be", ERR_INPUT},
 	    {"{\"cmd\":\"a\",\"onDisconnect\":\"x\"}", "onDisconnect",
+		ERR_INPUT},
+	    {"{\"cmd\":\"a\",\"onDisconnect\":true}", "onDisconnect must be",
+		ERR_INPUT},
+	    {"{\"cmd\":\"a\",\"tty\":[80,24]}", "tty must be", ERR_INPUT},
+	    {"{\"cmd\":\"a\",\"tty\":{\"cols\":1001}}", "tty: cols", ERR_INPUT},
+	    {"{\"cmd\":\"a\",\"tty\":{\"rows\":-1}}", "tty: rows", ERR_INPUT},
+	    {"{\"cmd\":\"a\",\"tty\":{\"rows\":\"9\"}}", "tty: rows",
 		ERR_INPUT},
 	    {"{\"cmd\":\"a\",\"user\":7}", "user must be", ERR_INPUT},
 	};
@@ -250,6 +253,90 @@ standard_input_may_hold_any_text(void **state)
 	json_decref(o);
 }
 
+static struct exec_request
+take(const char *body)
+{
+	struct err e = ERR_INIT;
+	struct exec_request rq;
+	json_t *o = parse(body);
+
+	assert_int_equal(exec_input(o, &arena, &rq, &e), 0);
+	json_decref(o);
+	return rq;
+}
+
+static void
+what_outlives_its_client_is_kept(void **state)
+{
+	(void)state;
+	struct exec_request plain =
+	    take("{\"cmd\":\"a\",\"detach\":false,\"onDisconnect\":\"\"}");
+	assert_false(plain.detach || plain.wire.keep || plain.wire.go_on);
+	struct exec_request detached = take("{\"cmd\":\"a\",\"detach\":true}");
+	assert_true(detached.detach && detached.wire.keep);
+	assert_false(detached.wire.go_on || detached.wire.open_stdin);
+	struct exec_request going =
+	    take("{\"cmd\":\"a\",\"onDisconnect\":\"continue\"}");
+	assert_true(going.wire.go_on && going.wire.keep);
+	assert_false(going.detach);
+	/* Until it is detached somebody has to tell its client of it. */
+	struct exec_request both = take(
+	    "{\"cmd\":\"a\",\"onDisconnect\":\"continue\",\"detach\":true}");
+	assert_true(both.detach && both.wire.keep);
+	assert_false(both.wire.go_on);
+}
+
+static void
+a_terminal_has_a_size_and_an_open_input(void **state)
+{
+	static const struct {
+		const char *tty;
+		int cols, rows;
+	} table[] = {
+	    {"true", 80, 24},
+	    {"{\"cols\":1,\"rows\":1000}", 1, 1000},
+	    {"{\"cols\":132}", 132, 24},
+	    {"{\"rows\":50,\"cols\":0}", 80, 50},
+	    {"{}", 0, 0},
+	    {"false", 0, 0},
+	    {"null", 0, 0},
+	};
+	(void)state;
+
+	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+		char body[100];
+
+		(void)snprintf(body, sizeof(body), "{\"cmd\":\"a\",\"tty\":%s}",
+		    table[i].tty);
+		struct exec_request rq = take(body);
+		assert_int_equal(rq.wire.cols, table[i].cols);
+		assert_int_equal(rq.wire.rows, table[i].rows);
+		assert_int_equal(rq.wire.keep, table[i].cols > 0);
+		assert_int_equal(rq.wire.feedable, table[i].cols > 0);
+		assert_int_equal(rq.wire.open_stdin, table[i].cols > 0);
+		assert_false(rq.wire.go_on);
+	}
+}
+
+static void
+standard_input_stays_open_where_that_is_asked_for(void **state)
+{
+	(void)state;
+	struct exec_request open = take("{\"cmd\":\"a\",\"stdin\":true}");
+	assert_true(open.wire.feedable && open.wire.open_stdin);
+	assert_false(open.wire.keep);
+	assert_null(open.stdin_text);
+	struct exec_request shut = take("{\"cmd\":\"a\",\"stdin\":false}");
+	assert_false(shut.wire.feedable || shut.wire.open_stdin);
+	struct exec_request text = take("{\"cmd\":\"a\",\"stdin\":\"x\"}");
+	assert_false(text.wire.feedable);
+	assert_true(text.wire.open_stdin);
+	struct exec_request typed =
+	    take("{\"cmd\":\"a\",\"stdin\":\"x\",\"tty\":true}");
+	assert_true(typed.wire.feedable && typed.wire.open_stdin);
+	assert_int_equal(typed.stdin_size, 1);
+}
+
 int
 main(void)
 {
@@ -261,6 +348,9 @@ main(void)
 	    cmocka_unit_test(a_directory_is_taken_below_work),
 	    cmocka_unit_test(exec_refuses_each_bad_member_by_name),
 	    cmocka_unit_test(standard_input_may_hold_any_text),
+	    cmocka_unit_test(what_outlives_its_client_is_kept),
+	    cmocka_unit_test(a_terminal_has_a_size_and_an_open_input),
+	    cmocka_unit_test(standard_input_stays_open_where_that_is_asked_for),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, release);
