@@ -14,6 +14,8 @@
 
 #include <stdbool.h>
 
+#define BENEATH_LINKS 40 /* followed for one path, as in Linux */
+
 struct beneath_root {
 	int fd;		  /* O_PATH, a directory */
 	const char *path; /* absolute, as links in the run name it */
@@ -22,8 +24,10 @@ struct beneath_root {
 /* A name in a directory; nobody promises that it is there, or still there: use
  * it with the *at calls and O_NOFOLLOW. */
 struct beneath {
-	int dir;		      /* O_PATH; the caller's to close */
-	char name[WIRE_NAME_MAX + 1]; /* "." for the root itself */
+	int dir; /* O_PATH; the caller's to close */
+	/* "." for the root itself, and for a directory that a link names
+	 * without saying what it is called ("..", "sub/."). */
+	char name[WIRE_NAME_MAX + 1];
 };
 
 enum beneath_how {
