@@ -15,8 +15,10 @@ union control {
 static bool
 may_speak(const struct ucred *peer)
 {
+	struct proc p;
+
 	return peer->uid == 0 &&
-	       (peer->pid == 0 || proc_parent(peer->pid) == 0);
+	       (peer->pid == 0 || (proc_read(peer->pid, &p) && p.parent == 0));
 }
 
 /* gVisor tells of a peer that it is the caller: there it is known by what it

@@ -4,10 +4,20 @@
 #ifndef SBX_INIT_PROC_H
 #define SBX_INIT_PROC_H
 
+#include <stdbool.h>
 #include <sys/types.h>
 
-/* Its parent, of a zombie too: its other threads may live. 0 where that is in
- * no pid namespace of ours; -1 where there is no such process. */
-pid_t proc_parent(pid_t pid);
+struct proc {
+	pid_t parent;  /* 0 where that is in no pid namespace of ours */
+	pid_t session; /* as the parent */
+};
+
+/* False where there is no such process. A zombie is one: its other threads may
+ * live. */
+bool proc_read(pid_t pid, struct proc *ret_p);
+
+/* It was started with NAME=value in its environment, and has not overwritten
+ * that. */
+bool proc_has_setting(pid_t pid, const char *setting);
 
 #endif

@@ -1,17 +1,49 @@
-/* Finding and signalling everything below this process. */
+/* Finding and signalling everything that this process started. */
 #include "init/tree.h"
 #include "init/proc.h"
+#include "lib/clock.h"
 #include "lib/mem.h"
 
 #include <dirent.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #define TREE_MAX 8192 /* at a time; the rest in a later call */
+
+/* Of this process, where its orphans are not its own. */
+static struct {
+	char setting[64];
+	pid_t command;
+} tagged;
+
+const char *
+tree_begin(void)
+{
+	if (prctl(PR_SET_CHILD_SUBREAPER, 1) == 0)
+		return NULL;
+	/* A pid alone may have been another's, whose children live on. */
+	(void)snprintf(tagged.setting, sizeof(tagged.setting),
+	    "SBX_EXEC=%d.%lld", (int)getpid(), (long long)clock_mono_us());
+	return tagged.setting;
+}
+
+void
+tree_command(pid_t pid)
+{
+	tagged.command = pid;
+}
+
+bool
+tree_tells(void)
+{
+	return tagged.setting[0] == '\0';
+}
 
 struct tree {
 	size_t count;
@@ -54,11 +86,24 @@ add(struct tree *t, pid_t pid)
 	t->count++;
 }
 
+static bool
+belongs(const struct tree *t, pid_t pid)
+{
+	struct proc p;
+
+	if (!proc_read(pid, &p))
+		return false;
+	if (p.parent == getpid() || has(t, p.parent))
+		return true;
+	return !tree_tells() && pid != getpid() &&
+	       (p.session == tagged.command ||
+		   proc_has_setting(pid, tagged.setting));
+}
+
 /* Add, and signal, what is below us and not in t yet. Returns how many. */
 static size_t
 pass(struct tree *t, DIR *proc, int sig)
 {
-	const pid_t self = getpid();
 	size_t before = t->count;
 	struct dirent *entry;
 
@@ -68,10 +113,7 @@ pass(struct tree *t, DIR *proc, int sig)
 	while (t->count < TREE_MAX && (entry = readdir(proc)) != NULL) {
 		pid_t pid = (pid_t)strtol(entry->d_name, NULL, 10);
 
-		if (pid <= 0 || has(t, pid))
-			continue;
-		pid_t parent = proc_parent(pid);
-		if (parent != self && !has(t, parent))
+		if (pid <= 0 || has(t, pid) || !belongs(t, pid))
 			continue;
 		add(t, pid);
 		(void)kill(pid, sig);
@@ -92,6 +134,17 @@ signalled(int sig, int passes)
 		passes--;
 	(void)closedir(proc);
 	return t;
+}
+
+bool
+tree_gone(void)
+{
+	if (tree_tells())
+		return true;
+	struct tree *t = signalled(0, 1);
+	bool gone = t->count == 0;
+	free(t);
+	return gone;
 }
 
 void
