@@ -1,5 +1,6 @@
 /* Credentials of registries. */
 #include "docker/auth.h"
+#include "lib/base64.h"
 #include "lib/jw.h"
 #include "lib/str.h"
 
@@ -8,53 +9,6 @@
 #include <strings.h>
 
 #define LOGIN_MAX (16u * 1024)
-
-#define LETTERS                      \
-	"ABCDEFGHIJKLMNOPQRSTUVWXYZ" \
-	"abcdefghijklmnopqrstuvwxyz0123456789"
-
-/* RFC 4648 4, padding optional. -1 on any other character. */
-static int
-base64_decode(const char *text, struct buf *to)
-{
-	static const char alphabet[] = LETTERS "+/";
-	unsigned bits = 0, held = 0;
-
-	for (; *text != '\0' && *text != '='; text++) {
-		const char *at = strchr(alphabet, *text);
-
-		if (at == NULL)
-			return -1;
-		held = held << 6 | (unsigned)(at - alphabet);
-		bits += 6;
-		if (bits >= 8) {
-			bits -= 8;
-			buf_addc(to, (char)(held >> bits & 0xff));
-			held &= (1u << bits) - 1;
-		}
-	}
-	return text[strspn(text, "=")] == '\0' && !to->over ? 0 : -1;
-}
-
-/* RFC 4648 5, padded: what the engine's Go decoder wants. */
-static void
-base64url_encode(const char *bytes, size_t size, struct buf *to)
-{
-	static const char alphabet[] = LETTERS "-_";
-
-	for (size_t i = 0; i < size; i += 3) {
-		size_t left = size - i;
-		unsigned held = 0;
-
-		for (size_t k = 0; k < 3; k++)
-			held = held << 8 |
-			       (k < left ? (unsigned char)bytes[i + k] : 0u);
-		for (size_t k = 0; k < 4; k++)
-			buf_addc(to, k > left
-					 ? '='
-					 : alphabet[held >> (18 - 6 * k) & 63]);
-	}
-}
 
 /* "https://index.docker.io/v1/" and "host:5000" both name a host. */
 static bool

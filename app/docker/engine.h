@@ -1,7 +1,7 @@
 /*
  * The Docker Engine API over its unix socket: one call at a time per engine.
  *
- * The only file that knows libcurl. A thread owns its engine. The API version
+ * A thread owns its engine. The API version
  * is negotiated on first use (the lower of 1.47 and the engine's; DESIGN 3)
  * and again after the engine could not be reached. Every call has a deadline.
  * Refused, reset or missing socket is ERR_ENGINE_AWAY, deadline passed is
@@ -17,7 +17,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#define ENGINE_BODY_MAX (32u << 20) /* largest answer kept in memory */
+#define ENGINE_BODY_MAX (32u << 20)   /* largest answer kept in memory */
+#define ENGINE_FIELD_MAX (100u << 10) /* libcurl takes no longer one */
 
 struct engine;
 
@@ -28,11 +29,12 @@ struct engine *engine_new(const char *socket_path);
 void engine_free(struct engine *en); /* takes NULL */
 
 struct engine_call {
-	const char *method; /* "GET", "POST", "DELETE" */
+	const char *method; /* "GET", "HEAD", "POST", "DELETE" */
 	const char *path;   /* "/containers/json?all=1": no version, escaped */
 	const char *json;   /* request body, or NULL */
 	const char *registry_auth; /* X-Registry-Auth, or NULL */
-	int timeout_ms;		   /* for the whole call; at least 1 */
+	const char *field; /* of the answer's head, wanted as reply.field */
+	int timeout_ms;	   /* for the whole call; at least 1 */
 	int idle_ms; /* > 0: also give up after so long without a body byte */
 
 	/* Where set, gets the body of a 2xx answer as it arrives; -1 aborts
@@ -47,11 +49,12 @@ struct engine_call {
 struct engine_reply {
 	long status;
 	struct buf body;
+	struct buf field; /* the value, or "" */
 };
 
-#define ENGINE_REPLY_INIT                    \
-	{                                    \
-		0, BUF_INIT(ENGINE_BODY_MAX) \
+#define ENGINE_REPLY_INIT                                                \
+	{                                                                \
+		0, BUF_INIT(ENGINE_BODY_MAX), BUF_INIT(ENGINE_FIELD_MAX) \
 	}
 
 #define ENGINE_REPLY_AUTO \
@@ -62,6 +65,24 @@ void engine_reply_release(struct engine_reply *reply);
 /* On failure ret_reply holds nothing of use; it is released all the same. */
 int engine_do(struct engine *en, const struct engine_call *call,
     struct engine_reply *ret_reply, struct err *e);
+
+/*
+ * A GET whose body is taken piece by piece, at the taker's pace: little is
+ * received ahead, so that memory stays flat. On a connection of its own: other
+ * calls may be made meanwhile. The call's deadline is for all of it; its
+ * idle_ms and gone count while a piece is waited for; it has no consume.
+ *
+ * Open returns once the status is there, which the caller looks at; NULL as
+ * engine_do fails. A 2xx body is then taken: 1 and a piece that is valid until
+ * the next call, 0 at its end. Free at any time: it closes the connection.
+ */
+struct engine_stream;
+struct engine_stream *engine_stream_open(
+    struct engine *en, const struct engine_call *call, struct err *e);
+const struct engine_reply *engine_stream_reply(const struct engine_stream *s);
+int engine_stream_next(struct engine_stream *s, const char **ret_bytes,
+    size_t *ret_size, struct err *e);
+void engine_stream_free(struct engine_stream *s); /* takes NULL */
 
 /* Append text, percent-encoded for a segment of a path or a query's value. */
 void engine_escape(struct buf *path, const char *text);

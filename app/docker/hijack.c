@@ -92,7 +92,8 @@ read_head(int fd, int64_t deadline, struct upgrade *ret_head, struct err *e)
 static int
 refused(int fd, const struct upgrade *head, int64_t deadline, struct err *e)
 {
-	ENGINE_REPLY_AUTO reply = {head->status, BUF_INIT(REFUSAL_MAX)};
+	ENGINE_REPLY_AUTO reply = {
+	    head->status, BUF_INIT(REFUSAL_MAX), BUF_INIT(0)};
 	size_t left = head->content_length;
 
 	while (left > 0 && !reply.body.over) {

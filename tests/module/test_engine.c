@@ -372,7 +372,7 @@ static void
 a_body_over_the_ceiling_is_an_error(void **state)
 {
 	struct docker_fixture *d = *state;
-	ENGINE_REPLY_AUTO reply = {0, BUF_INIT(6)};
+	ENGINE_REPLY_AUTO reply = {0, BUF_INIT(6), BUF_INIT(0)};
 	const struct engine_call call = docker_call("GET", "/x");
 	struct err e = ERR_INIT;
 

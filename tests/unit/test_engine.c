@@ -5,7 +5,7 @@
 static void
 a_refusal_becomes_an_error_of_its_status(void **state)
 {
-	struct engine_reply reply = {404, BUF_INIT(1000)};
+	struct engine_reply reply = {404, BUF_INIT(1000), BUF_INIT(0)};
 	struct err e = ERR_INIT;
 
 	(void)state;

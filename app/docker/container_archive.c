@@ -1,0 +1,194 @@
+/* Files of a container, by the engine's archive. */
+#include "docker/container_archive.h"
+#include "lib/base64.h"
+#include "lib/str.h"
+
+#include <jansson.h>
+#include <string.h>
+#include <time.h>
+
+#define STAT_FIELD "X-Docker-Container-Path-Stat"
+#define URL_ROOM (16u * 1024)
+#define NS_PER_SEC 1000000000
+
+/* -- what the engine tells of a path -------------------------------------- */
+
+/* Exactly that many digits of *at, which moves behind them and the character
+ * that must follow; 0 follows nothing. */
+static int
+digits(const char **at, int count, char then, int *ret_value)
+{
+	int value = 0;
+
+	for (; count > 0; count--, (*at)++) {
+		if (**at < '0' || **at > '9')
+			return -1;
+		value = value * 10 + (**at - '0');
+	}
+	*ret_value = value;
+	if (then == '\0')
+		return 0;
+	return *(*at)++ == then ? 0 : -1;
+}
+
+/* The offset from UTC that ends a time: "Z", "+01:00". */
+static int
+zone(const char *at, int *ret_sec)
+{
+	int sign = *at == '-' ? -1 : 1, hours = 0, minutes = 0;
+
+	*ret_sec = 0;
+	if (str_eq(at, "Z"))
+		return 0;
+	if (*at != '+' && *at != '-')
+		return -1;
+	at++;
+	if (digits(&at, 2, ':', &hours) != 0 ||
+	    digits(&at, 2, '\0', &minutes) != 0 || *at != '\0')
+		return -1;
+	*ret_sec = sign * (hours * 3600 + minutes * 60);
+	return 0;
+}
+
+/* RFC 3339 with up to nine digits of fraction, in the daemon's time zone. */
+static int
+read_time(const char *at, int64_t *ret_ns)
+{
+	struct tm tm = {0};
+	int64_t fraction = 0;
+	int offset = 0, unit = NS_PER_SEC / 10;
+
+	if (digits(&at, 4, '-', &tm.tm_year) != 0 ||
+	    digits(&at, 2, '-', &tm.tm_mon) != 0 ||
+	    digits(&at, 2, 'T', &tm.tm_mday) != 0 ||
+	    digits(&at, 2, ':', &tm.tm_hour) != 0 ||
+	    digits(&at, 2, ':', &tm.tm_min) != 0 ||
+	    digits(&at, 2, '\0', &tm.tm_sec) != 0)
+		return -1;
+	if (*at == '.')
+		for (at++; *at >= '0' && *at <= '9' && unit > 0; at++) {
+			fraction += (*at - '0') * unit;
+			unit /= 10;
+		}
+	if (zone(at, &offset) != 0)
+		return -1;
+	tm.tm_year -= 1900;
+	tm.tm_mon -= 1;
+	int64_t sec = (int64_t)timegm(&tm) - offset;
+	/* As far as 64 bits of nanoseconds go: 1677 to 2262. */
+	if (__builtin_mul_overflow(sec, NS_PER_SEC, &sec) ||
+	    __builtin_add_overflow(sec, fraction, &sec))
+		sec = tm.tm_year < 70 ? INT64_MIN : INT64_MAX;
+	*ret_ns = sec;
+	return 0;
+}
+
+/* Go's os.FileMode (pkg.go.dev/io/fs): not the kernel's bits. */
+static enum container_file
+type_of(uint32_t mode)
+{
+	static const struct {
+		uint32_t bit;
+		enum container_file type;
+	} table[] = {
+	    {1u << 31, CONTAINER_DIRECTORY}, {1u << 27, CONTAINER_SYMLINK},
+	    {1u << 26, CONTAINER_DEVICE}, {1u << 25, CONTAINER_FIFO},
+	    {1u << 24, CONTAINER_SOCKET}, {1u << 21, CONTAINER_DEVICE},
+	    {1u << 19, CONTAINER_DEVICE}, /* "irregular" */
+	};
+
+	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++)
+		if (mode & table[i].bit)
+			return table[i].type;
+	return CONTAINER_FILE;
+}
+
+static uint32_t
+permissions(uint32_t mode)
+{
+	return (mode & 0777) | (mode & 1u << 23 ? 04000u : 0) |
+	       (mode & 1u << 22 ? 02000u : 0) | (mode & 1u << 20 ? 01000u : 0);
+}
+
+int
+container_archive_parse(
+    const char *value, struct container_stat *ret_stat, struct err *e)
+{
+	BUF_AUTO text = BUF_INIT(ENGINE_FIELD_MAX);
+	struct container_stat stat;
+	json_auto_t *o = NULL;
+
+	if (base64_decode(value, &text) == 0)
+		o = json_loadb(text.data, text.size, 0, NULL);
+	json_t *size = json_object_get(o, "size");
+	json_t *mode = json_object_get(o, "mode");
+	const char *mtime = json_string_value(json_object_get(o, "mtime"));
+	if (!json_is_integer(size) || json_integer_value(size) < 0 ||
+	    !json_is_integer(mode) || json_integer_value(mode) < 0 ||
+	    json_integer_value(mode) > UINT32_MAX || mtime == NULL ||
+	    read_time(mtime, &stat.mtime_ns) != 0)
+		return err_set(
+		    e, ERR_ENGINE, "Docker's word on a path makes no sense");
+	uint32_t bits = (uint32_t)json_integer_value(mode);
+	stat.type = type_of(bits);
+	stat.mode = permissions(bits);
+	stat.size = (uint64_t)json_integer_value(size);
+	*ret_stat = stat;
+	return 0;
+}
+
+/* -- calls ---------------------------------------------------------------- */
+
+static struct engine_call
+archive_call(const char *method, const char *id, const char *path,
+    const struct container_wait *wait, struct buf *url)
+{
+	buf_adds(url, "/containers/");
+	engine_escape(url, id);
+	buf_adds(url, "/archive?path=");
+	engine_escape(url, path);
+	return (struct engine_call){.method = method,
+	    .path = url->data,
+	    .field = STAT_FIELD,
+	    .timeout_ms = wait->timeout_ms,
+	    .idle_ms = wait->idle_ms,
+	    .gone = wait->gone,
+	    .arg = wait->arg};
+}
+
+int
+container_archive_stat(struct engine *en, const char *id, const char *path,
+    const struct container_wait *wait, struct container_stat *ret_stat,
+    struct err *e)
+{
+	BUF_AUTO url = BUF_INIT(URL_ROOM);
+	ENGINE_REPLY_AUTO reply = ENGINE_REPLY_INIT;
+	const struct engine_call call =
+	    archive_call("HEAD", id, path, wait, &url);
+
+	if (engine_do(en, &call, &reply, e) != 0)
+		return err_wrap(e, "cannot look at a file");
+	if (reply.status != 200)
+		return engine_refused(&reply, "cannot look at a file", e);
+	return container_archive_parse(reply.field.data, ret_stat, e);
+}
+
+struct engine_stream *
+container_archive_open(struct engine *en, const char *id, const char *path,
+    const struct container_wait *wait, struct err *e)
+{
+	BUF_AUTO url = BUF_INIT(URL_ROOM);
+	const struct engine_call call =
+	    archive_call("GET", id, path, wait, &url);
+	struct engine_stream *s = engine_stream_open(en, &call, e);
+
+	if (s == NULL) {
+		(void)err_wrap(e, "cannot read a file");
+		return NULL;
+	}
+	if (engine_stream_reply(s)->status == 200)
+		return s;
+	(void)engine_refused(engine_stream_reply(s), "cannot read a file", e);
+	engine_stream_free(s);
+	return NULL;
+}
