@@ -50,7 +50,8 @@ struct event {
 	char *name; /* "stdout", "exit", ":", ... */
 	char *data; /* data lines joined with LF; NUL-terminated */
 	size_t size;
-	int64_t at_us; /* clock_mono_us when its end was read */
+	int64_t offset; /* its id, or offset in JSON lines; -1: none */
+	int64_t at_us;	/* clock_mono_us when its end was read */
 };
 
 struct stream;
@@ -59,6 +60,9 @@ struct stream;
  * header lines, ended by NULL. Bytes are read only while a call below waits:
  * a test that does not call is a client that does not read. */
 struct stream *stream_open(const char *path, const char *body, ...);
+
+/* The same with GET. */
+struct stream *stream_get(const char *path, ...);
 
 long stream_status(const struct stream *s);
 const struct buf *stream_headers(const struct stream *s);

@@ -35,7 +35,8 @@ on_header(char *bytes, size_t one, size_t size, void *arg)
 }
 
 static void
-add_event(struct stream *s, char *name, struct buf *data, int64_t at_us)
+add_event(struct stream *s, char *name, struct buf *data, int64_t offset,
+    int64_t at_us)
 {
 	s->event =
 	    mem_realloc(s->event, mem_array(s->events + 1, sizeof(*s->event)));
@@ -43,6 +44,7 @@ add_event(struct stream *s, char *name, struct buf *data, int64_t at_us)
 	ev->name = name;
 	ev->size = data->size;
 	ev->data = buf_take(data);
+	ev->offset = offset;
 	ev->at_us = at_us;
 }
 
@@ -52,6 +54,7 @@ parse_frame(struct stream *s, const char *p, const char *end, int64_t at_us)
 {
 	BUF_AUTO data = BUF_INIT(STREAM_MAX);
 	char *name = NULL;
+	int64_t offset = -1;
 	bool first = true;
 
 	while (p < end) {
@@ -61,6 +64,8 @@ parse_frame(struct stream *s, const char *p, const char *end, int64_t at_us)
 		if (str_starts(p, "event: ")) {
 			free(name);
 			name = mem_strndup(p + 7, (size_t)(stop - p - 7));
+		} else if (str_starts(p, "id: ")) {
+			offset = strtoll(p + 4, NULL, 10);
 		} else if (str_starts(p, "data:")) {
 			const char *from = p + 5 + (p[5] == ' ');
 
@@ -75,7 +80,8 @@ parse_frame(struct stream *s, const char *p, const char *end, int64_t at_us)
 		}
 		p = stop + 1;
 	}
-	add_event(s, name != NULL ? name : mem_strdup(""), &data, at_us);
+	add_event(
+	    s, name != NULL ? name : mem_strdup(""), &data, offset, at_us);
 }
 
 /* {"event":NAME,"data":TEXT or object} */
@@ -87,6 +93,7 @@ parse_line(struct stream *s, const char *p, const char *end, int64_t at_us)
 	    json_loadb(p, (size_t)(end - p), JSON_ALLOW_NUL, NULL);
 	const json_t *data = json_object_get(json, "data");
 	const char *name = json_string_value(json_object_get(json, "event"));
+	const json_t *offset = json_object_get(json, "offset");
 
 	if (json_is_string(data)) {
 		buf_add(
@@ -97,8 +104,8 @@ parse_line(struct stream *s, const char *p, const char *end, int64_t at_us)
 		buf_adds(&text, dump);
 		free(dump);
 	}
-	add_event(
-	    s, mem_strdup(name != NULL ? name : "not JSON"), &text, at_us);
+	add_event(s, mem_strdup(name != NULL ? name : "not JSON"), &text,
+	    offset != NULL ? json_integer_value(offset) : -1, at_us);
 }
 
 static size_t
@@ -143,18 +150,15 @@ pump(struct stream *s, int timeout_ms)
 	s->ended = running == 0;
 }
 
-struct stream *
-stream_open(const char *path, const char *body, ...)
+static struct stream *
+begin(const char *method, const char *path, const char *body, va_list headers)
 {
 	struct stream *s = mem_zalloc(sizeof(*s));
 	const struct buf fresh = BUF_INIT(STREAM_MAX);
 	int64_t deadline = clock_mono_ms() + HEADERS_MS;
-	va_list headers;
 
 	s->headers = s->body = fresh;
-	va_start(headers, body);
-	s->easy = curl_request("POST", path, body, headers, &s->list);
-	va_end(headers);
+	s->easy = curl_request(method, path, body, headers, &s->list);
 	for (struct curl_slist *at = s->list; at != NULL; at = at->next)
 		s->lines |= str_ieq(at->data, "Accept: application/x-ndjson");
 	s->multi = curl_multi_init();
@@ -165,6 +169,28 @@ stream_open(const char *path, const char *body, ...)
 	curl_multi_add_handle(s->multi, s->easy);
 	while (!s->started && !s->ended && clock_left(deadline) > 0)
 		pump(s, 200);
+	return s;
+}
+
+struct stream *
+stream_open(const char *path, const char *body, ...)
+{
+	va_list headers;
+
+	va_start(headers, body);
+	struct stream *s = begin("POST", path, body, headers);
+	va_end(headers);
+	return s;
+}
+
+struct stream *
+stream_get(const char *path, ...)
+{
+	va_list headers;
+
+	va_start(headers, path);
+	struct stream *s = begin("GET", path, NULL, headers);
+	va_end(headers);
 	return s;
 }
 
