@@ -79,7 +79,7 @@ stream_query(struct call *c, int64_t *ret_offset, enum exec_format *ret_format,
  * end be known: then somebody else reads on.
  */
 static void
-follow(struct relay *r, struct run *run, struct wire_attach *at)
+relay_all(struct relay *r, struct run *run, struct wire_attach *at)
 {
 	struct err ignored = ERR_INIT;
 
@@ -92,30 +92,43 @@ follow(struct relay *r, struct run *run, struct wire_attach *at)
 		relay_lost(r, NULL);
 }
 
+static int
+follow(struct call *c, struct run *run, struct wire_attach *at,
+    enum exec_format format, struct err *e)
+{
+	struct relay r;
+
+	if (!str_eq(run->state, "running"))
+		return run_not_running(run, e);
+	struct guest *guest = execs_follow(&c->ctx, run, at, e);
+	if (guest == NULL)
+		return -1;
+	exchange_header(c->x, "X-Exec-Id", at->id);
+	int rc = relay_begin(&r, c, run->id, guest, format, e);
+	r.stream.offsets = true;
+	r.stream.offset = at->offset;
+	if (rc == 0 && !c->x->head)
+		relay_all(&r, run, at);
+	guest_free(r.guest);
+	relay_release(&r);
+	return rc;
+}
+
+/* Nothing of it is in flight; but who follows a command uses its run. */
 int
 api_exec_stream(struct call *c, struct err *e)
 {
-	char id[ULID_SIZE];
+	char id[ULID_SIZE], exec[ULID_SIZE];
 	enum exec_format format;
 	int64_t offset;
-	struct relay r;
 	struct run run;
 
-	if (call_exec_id(c, id, e) != 0 ||
+	if (call_run_id(c, id, e) != 0 || call_exec_id(c, exec, e) != 0 ||
 	    stream_query(c, &offset, &format, e) != 0 ||
-	    get_run(c, &run, e) != 0)
+	    inflight_read(c->slot, c->ctx.redis, id, c->x->arena, &run, e) != 0)
 		return -1;
-	struct wire_attach at = {id, (uint64_t)offset};
-	struct guest *guest = execs_follow(&c->ctx, &run, &at, e);
-	if (guest == NULL)
-		return -1;
-	exchange_header(c->x, "X-Exec-Id", id);
-	int rc = relay_begin(&r, c, run.id, guest, format, e);
-	r.stream.offsets = true;
-	r.stream.offset = at.offset;
-	if (rc == 0 && !c->x->head)
-		follow(&r, &run, &at);
-	guest_free(r.guest);
-	relay_release(&r);
+	struct wire_attach at = {exec, (uint64_t)offset};
+	int rc = follow(c, &run, &at, format, e);
+	inflight_end(c->slot, c->ctx.redis);
 	return rc;
 }
