@@ -1,12 +1,21 @@
 /*
- * Base64 with the standard alphabet and padding (RFC 4648, section 4). Pure.
+ * Base64 (RFC 4648). Pure.
  */
 #ifndef SBX_LIB_BASE64_H
 #define SBX_LIB_BASE64_H
 
 #include "lib/buf.h"
 
-/* Append the text of bytes. */
-void base64_put(struct buf *out, const char *bytes, size_t size);
+#include <stddef.h>
+
+/* Append the bytes of text in the standard alphabet, padded or not; -1 where it
+ * is none, or to went over. */
+int base64_decode(const char *text, struct buf *to);
+
+/* Append the text of bytes, padded. */
+void base64_encode(const char *bytes, size_t size, struct buf *to);
+
+/* The same in the alphabet for URLs and file names. */
+void base64url_encode(const char *bytes, size_t size, struct buf *to);
 
 #endif
