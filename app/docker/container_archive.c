@@ -1,10 +1,11 @@
 /* Files of a container, by the engine's archive. */
 #include "docker/container_archive.h"
 #include "lib/base64.h"
+#include "lib/mem.h"
 #include "lib/str.h"
 
 #include <jansson.h>
-#include <string.h>
+#include <stdlib.h>
 #include <time.h>
 
 #define STAT_FIELD "X-Docker-Container-Path-Stat"
@@ -173,22 +174,75 @@ container_archive_stat(struct engine *en, const char *id, const char *path,
 	return container_archive_parse(reply.field.data, ret_stat, e);
 }
 
-struct engine_stream *
+/* -- archives ------------------------------------------------------------- */
+
+struct container_archive {
+	struct engine_stream *stream;
+	struct tar_reader tar;
+	const char *bytes; /* received, not yet read */
+	size_t size;
+};
+
+struct container_archive *
 container_archive_open(struct engine *en, const char *id, const char *path,
     const struct container_wait *wait, struct err *e)
 {
 	BUF_AUTO url = BUF_INIT(URL_ROOM);
 	const struct engine_call call =
 	    archive_call("GET", id, path, wait, &url);
-	struct engine_stream *s = engine_stream_open(en, &call, e);
+	struct engine_stream *stream = engine_stream_open(en, &call, e);
 
-	if (s == NULL) {
+	if (stream == NULL) {
 		(void)err_wrap(e, "cannot read a file");
 		return NULL;
 	}
-	if (engine_stream_reply(s)->status == 200)
-		return s;
-	(void)engine_refused(engine_stream_reply(s), "cannot read a file", e);
-	engine_stream_free(s);
-	return NULL;
+	if (engine_stream_reply(stream)->status != 200) {
+		(void)engine_refused(
+		    engine_stream_reply(stream), "cannot read a file", e);
+		engine_stream_free(stream);
+		return NULL;
+	}
+	struct container_archive *a = mem_zalloc(sizeof(*a));
+	a->stream = stream;
+	tar_reader_init(&a->tar);
+	return a;
+}
+
+void
+container_archive_free(struct container_archive *a)
+{
+	if (a == NULL)
+		return;
+	engine_stream_free(a->stream);
+	tar_reader_release(&a->tar);
+	free(a);
+}
+
+int
+container_archive_next(struct container_archive *a, struct tar_entry *ret_entry,
+    const char **ret_bytes, size_t *ret_size, struct err *e)
+{
+	for (;;) {
+		size_t used = 0;
+		int event = TAR_MORE;
+
+		if (a->size > 0)
+			event = tar_next(&a->tar, a->bytes, a->size, &used,
+			    ret_entry, ret_bytes, ret_size, e);
+		a->bytes += used;
+		a->size -= used;
+		if (event < 0)
+			e->kind = ERR_ENGINE; /* not the caller's archive */
+		if (event != TAR_MORE)
+			return event;
+		if (a->size > 0)
+			continue;
+		int rc = engine_stream_next(a->stream, &a->bytes, &a->size, e);
+		if (rc < 0)
+			return err_wrap(e, "cannot read a file");
+		/* What the engine cannot read on ends its answer, cleanly. */
+		if (rc == 0)
+			return err_set(e, ERR_ENGINE,
+			    "Docker's archive ends in the middle");
+	}
 }

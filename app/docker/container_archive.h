@@ -1,16 +1,17 @@
 /*
  * Files of a container, running or not, as the engine's archive of its file
- * system gives them: what is there, and a path as a tar stream.
+ * system gives them: what is at a path, and what is in it.
  *
  * The engine follows links on the way to a path, but not one in its last place:
  * who must not leave a directory asks for one name after the other. For as long
- * as a stream is open it holds the container: looking at it, asking for a stat
- * and removing it wait (moby, daemon/archive.go).
+ * as an archive is open it holds the container: whoever wants to look at it, at
+ * another file of it, or to remove it, waits (moby, daemon/archive.go).
  */
 #ifndef SBX_DOCKER_CONTAINER_ARCHIVE_H
 #define SBX_DOCKER_CONTAINER_ARCHIVE_H
 
 #include "docker/engine.h"
+#include "lib/tar.h"
 
 #include <stdint.h>
 
@@ -49,9 +50,21 @@ int container_archive_stat(struct engine *en, const char *id, const char *path,
 int container_archive_parse(
     const char *value, struct container_stat *ret_stat, struct err *e);
 
-/* The tar archive of that path: its entries' names begin with its last name.
- * Taken with engine_stream_next. */
-struct engine_stream *container_archive_open(struct engine *en, const char *id,
-    const char *path, const struct container_wait *wait, struct err *e);
+/*
+ * What is at that path and below it, in the order of names and as lib/tar.h
+ * tells it: names begin with the last one of the path, hard links and links are
+ * as they are in the container; sockets are left out by the engine.
+ */
+struct container_archive;
+struct container_archive *container_archive_open(struct engine *en,
+    const char *id, const char *path, const struct container_wait *wait,
+    struct err *e);
+void container_archive_free(struct container_archive *a); /* takes NULL */
+
+/* TAR_HEADER with an entry, TAR_CONTENT with some bytes of it, or TAR_END, all
+ * valid until the next call; -1: also where the engine broke off. */
+int container_archive_next(struct container_archive *a,
+    struct tar_entry *ret_entry, const char **ret_bytes, size_t *ret_size,
+    struct err *e);
 
 #endif
