@@ -3,6 +3,7 @@
 #include "api/create.h"
 #include "api/exec.h"
 #include "api/execs.h"
+#include "api/files.h"
 #include "api/health.h"
 #include "api/lease.h"
 #include "api/runs.h"
@@ -30,6 +31,13 @@ const struct route routes[] = {
 	.stream = false},
     {"POST", "/v1/runs/{id}/execs/{eid}/resize", api_exec_resize,
 	.stream = false},
+    {"GET", "/v1/runs/{id}/files", api_files_get, .stream = true},
+    {"PUT", "/v1/runs/{id}/files", api_files_put, .stream = true},
+    {"GET", "/v1/runs/{id}/files/{path...}", api_files_get, .stream = true},
+    {"PUT", "/v1/runs/{id}/files/{path...}", api_files_put, .stream = true},
+    {"POST", "/v1/runs/{id}/files/{path...}", api_files_post, .stream = true},
+    {"DELETE", "/v1/runs/{id}/files/{path...}", api_files_delete,
+	.stream = true},
     {"POST", "/v1/runs/{id}/lease", api_lease_acquire, .stream = false},
     {"POST", "/v1/runs/{id}/lease/renew", api_lease_renew, .stream = false},
     {"POST", "/v1/runs/{id}/lease/release", api_lease_release, .stream = false},
