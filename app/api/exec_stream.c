@@ -1,6 +1,7 @@
 /* The events of a running command as frames for its client. */
 #include "api/exec_stream.h"
 #include "http/sse.h"
+#include "lib/base64.h"
 
 #include <inttypes.h>
 #include <signal.h>
@@ -46,33 +47,6 @@ exec_stream_keepalive(const struct exec_stream *s, struct buf *out)
 		buf_adds(out, "{\"event\":\"keep-alive\"}\n");
 	else
 		sse_comment(out, "keep-alive");
-}
-
-/* RFC 4648, section 4. */
-static void
-base64(struct buf *out, const char *bytes, size_t size)
-{
-	static const char digit[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-				    "abcdefghijklmnopqrstuvwxyz0123456789+/";
-	const unsigned char *p = (const unsigned char *)bytes;
-	char *to = buf_grow(out, (size + 2) / 3 * 4);
-
-	if (to == NULL)
-		return;
-	out->size += (size + 2) / 3 * 4;
-	for (; size >= 3; size -= 3, p += 3) {
-		*to++ = digit[p[0] >> 2];
-		*to++ = digit[(p[0] & 3) << 4 | p[1] >> 4];
-		*to++ = digit[(p[1] & 15) << 2 | p[2] >> 6];
-		*to++ = digit[p[2] & 63];
-	}
-	if (size == 0)
-		return;
-	unsigned second = size > 1 ? p[1] : 0u;
-	*to++ = digit[p[0] >> 2];
-	*to++ = digit[(p[0] & 3u) << 4 | second >> 4];
-	*to++ = size > 1 ? digit[(second & 15u) << 2] : '=';
-	*to++ = '=';
 }
 
 /* One frame. In lines, data is JSON text already. mark: it may tell where it
@@ -123,7 +97,7 @@ exec_stream_output(struct exec_stream *s, int which, const char *bytes,
 	if (size == 0)
 		return;
 	if (s->format == EXEC_BASE64)
-		base64(&text, bytes, size);
+		base64_encode(bytes, size, &text);
 	else
 		utf8_feed(&s->utf8[which], bytes, size, &text);
 	s->offset += size;
