@@ -8,7 +8,6 @@
  *					(lib/wire) on standard input and output
  *	sbx-init version
  */
-#include "init/exec.h"
 #include "init/pid1.h"
 #include "init/relay.h"
 #include "lib/fd.h"
@@ -57,12 +56,8 @@ main(int argc, char **argv)
 	fd_close_from(STDERR_FILENO + 1);
 	if (argc >= 2 && str_eq(argv[1], "run"))
 		return run(argc - 2, argv + 2);
-	if (argc == 2 && str_eq(argv[1], "exec")) {
-		/* For module tests, until they bring a PID 1. */
-		if (access("/.sbx/init", F_OK) != 0)
-			return exec_run(NULL, NULL);
+	if (argc == 2 && str_eq(argv[1], "exec"))
 		return relay_run();
-	}
 	if (argc == 2 && str_eq(argv[1], "version")) {
 		(void)printf("sbx-init, wire version %d\n", WIRE_VERSION);
 		return 0;

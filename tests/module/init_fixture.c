@@ -2,9 +2,11 @@
 #include "init_fixture.h"
 #include "../wait.h"
 #include "lib/fd.h"
+#include "pid1_fixture.h"
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,6 +27,36 @@ init_path(void)
 	return path;
 }
 
+static struct pid1 run;
+
+int
+init_begin(void **state)
+{
+	(void)state;
+	if (geteuid() != 0)
+		return 0;
+	assert_int_equal(unshare(CLONE_NEWNET), 0);
+	run = pid1_root();
+	run.abstract = run.box = true;
+	pid1_start_ready(&run, "");
+	return 0;
+}
+
+int
+init_end(void **state)
+{
+	(void)state;
+	if (run.pid > 0)
+		pid1_finish(&run);
+	return 0;
+}
+
+int
+init_supervisors(int number)
+{
+	return pid1_signal_children(&run, number);
+}
+
 static const char *
 mark(void)
 {
@@ -40,6 +72,8 @@ init_open(struct init *in)
 	const struct buf empty = BUF_INIT(1 << 20);
 	int to[2], from[2];
 
+	if (geteuid() != 0)
+		skip();
 	assert_int_equal(pipe2(to, O_CLOEXEC), 0);
 	assert_int_equal(pipe2(from, O_CLOEXEC), 0);
 	pid_t pid = fork();

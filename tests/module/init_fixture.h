@@ -1,7 +1,8 @@
 /*
  * The built sbx-init, run as `sbx-init exec` over two pipes, with a test in
- * the place of the host. Processes of its commands carry a mark in their
- * environment, so that a test sees which of them live.
+ * the place of the host; behind it a PID 1 that sees this box's files, for the
+ * whole program. Needs root; skips tests otherwise. Processes of its commands
+ * carry a mark in their environment, so that a test sees which of them live.
  */
 #ifndef SBX_TESTS_MODULE_INIT_FIXTURE_H
 #define SBX_TESTS_MODULE_INIT_FIXTURE_H
@@ -30,10 +31,18 @@ struct outcome {
 	char text[WIRE_TEXT + 1];
 };
 
+/* Group fixtures: start PID 1, and end it. */
+int init_begin(void **state);
+int init_end(void **state);
+
+/* PID 1's children, which are its supervisors and what they lost: how many
+ * there are, each of which gets the signal (0: none). */
+int init_supervisors(int number);
+
 /* The path of the built binary. */
 const char *init_path(void);
 
-/* Start it, without a word; then the request. user NULL is who runs the test,
+/* Start one, without a word; then the request. user NULL is who runs the test,
  * cwd NULL is /, env NULL is none. */
 void init_open(struct init *in);
 void init_request(struct init *in, const struct wire_exec *x);
@@ -52,7 +61,7 @@ void init_wait_started(struct init *in);
 void init_finish(
     struct init *in, const char *input, size_t size, struct outcome *ret_o);
 
-/* Close the connection; until the supervisor has ended. */
+/* Close the connection, and wait until the relay has ended. */
 void init_leave(struct init *in);
 void init_wait_end(struct init *in);
 

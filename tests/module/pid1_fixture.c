@@ -74,21 +74,59 @@ pid1_put_shell(const struct pid1 *r)
 	pid1_put_file(r, "/dev/null", "", 0, 0644);
 }
 
+/* Mount one of this box's directories below root; links are made anew. */
+static int
+show_entry(const char *root, const char *name)
+{
+	char here[300], there[400], target[4096];
+
+	(void)snprintf(here, sizeof(here), "/%s", name);
+	(void)snprintf(there, sizeof(there), "%s/%s", root, name);
+	ssize_t n = readlink(here, target, sizeof(target) - 1);
+	if (n > 0) {
+		target[n] = '\0';
+		return symlink(target, there);
+	}
+	if (strcmp(name, "proc") == 0)
+		return mkdir(there, 0755);
+	return mkdir(there, 0755) == 0
+		   ? mount(here, there, NULL, MS_BIND | MS_REC, NULL)
+		   : -1;
+}
+
+/* In a mount namespace of its own: a root like this box's, in which PID 1 may
+ * make what it likes. */
+static int
+show_box(const char *root)
+{
+	DIR *top = opendir("/");
+	struct dirent *entry;
+	int rc = mount("tmpfs", root, "tmpfs", 0, "mode=0755");
+
+	while (rc == 0 && top != NULL && (entry = readdir(top)) != NULL)
+		if (entry->d_name[0] != '.' &&
+		    (entry->d_type == DT_DIR || entry->d_type == DT_LNK))
+			rc = show_entry(root, entry->d_name);
+	return top != NULL ? rc : -1;
+}
+
 static _Noreturn void
 be_parent(const struct pid1 *r, const char *user, int to)
 {
+	const char *program = r->box ? realpath(init_path(), NULL) : "/init";
 	int status = 0;
 
 	if (unshare(CLONE_NEWPID | CLONE_NEWNS) != 0 ||
-	    mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0)
+	    mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 ||
+	    (r->box && show_box(r->root) != 0))
 		_exit(98);
 	pid_t pid = fork();
 	if (pid == 0) {
 		if (chroot(r->root) != 0 ||
 		    mount("proc", "/proc", "proc", 0, NULL) != 0)
 			_exit(97);
-		(void)execl("/init", "init", "run", "--user", user, "--socket",
-		    PID1_SOCKET, (char *)NULL);
+		(void)execl(program, "init", "run", "--user", user,
+		    r->abstract ? NULL : "--socket", PID1_SOCKET, (char *)NULL);
 		_exit(96);
 	}
 	if (write(to, &pid, sizeof(pid)) != sizeof(pid))

@@ -149,6 +149,17 @@ user_that_is_not_there_is_refused(void **state)
 	assert_fails(&x, WIRE_FAIL_USER, "no such user in the image");
 }
 
+/* PID 1 is started with that, as if the image had it. */
+static void
+image_has(const char *name, const char *value)
+{
+	if (geteuid() != 0)
+		skip();
+	(void)init_end(NULL);
+	(void)setenv(name, value, 1);
+	(void)init_begin(NULL);
+}
+
 static void
 environment_is_ours_with_the_requests_over_it(void **state)
 {
@@ -160,7 +171,7 @@ environment_is_ours_with_the_requests_over_it(void **state)
 
 	(void)state;
 	(void)setenv("OURS", "ours", 1);
-	(void)setenv("KEPT", "kept", 1);
+	image_has("KEPT", "kept");
 	init_run(&x, NULL, 0, &o);
 	assert_string_equal(o.out.data, "1-theirs--kept-1\n");
 	outcome_release(&o);
@@ -174,13 +185,11 @@ home_is_the_users_unless_the_image_says(void **state)
 	struct outcome o;
 
 	(void)state;
-	if (geteuid() != 0)
-		skip();
-	(void)setenv("HOME", "/root", 1);
+	image_has("HOME", "/root");
 	init_run(&x, NULL, 0, &o);
 	assert_string_equal(o.out.data, "/\n");
 	outcome_release(&o);
-	(void)setenv("HOME", "/of/the/image", 1);
+	image_has("HOME", "/of/the/image");
 	init_run(&x, NULL, 0, &o);
 	assert_string_equal(o.out.data, "/of/the/image\n");
 	outcome_release(&o);
@@ -344,7 +353,7 @@ request_that_makes_no_sense_is_refused(void **state)
 	    {WIRE_KILL, "", 0, WIRE_FAIL_INTERNAL},
 	    {WIRE_EXEC, "\1nonsense", 9, WIRE_FAIL_INTERNAL},
 	    {WIRE_EXEC, "\2nonsense", 9, WIRE_FAIL_INTERNAL},
-	    {WIRE_EXEC, "\3later", 6, WIRE_FAIL_VERSION},
+	    {WIRE_EXEC, "\4later", 6, WIRE_FAIL_VERSION},
 	};
 
 	(void)state;
@@ -397,5 +406,5 @@ main(void)
 	    cmocka_unit_test(host_that_leaves_without_a_request_is_no_matter),
 	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return cmocka_run_group_tests(tests, init_begin, init_end);
 }
