@@ -1,6 +1,7 @@
 /* One operation on files: the conversation with the host. */
 #include "init/file.h"
 #include "init/file_part.h"
+#include "init/pack.h"
 #include "init/user.h"
 #include "lib/clock.h"
 #include "lib/fd.h"
@@ -33,8 +34,8 @@ static const struct {
     [WIRE_FILE_MKDIR] = {file_mkdir, true},
     [WIRE_FILE_MOVE] = {file_move, true},
     [WIRE_FILE_REMOVE] = {file_remove, true},
-    [WIRE_FILE_PACK] = {NULL, false},
-    [WIRE_FILE_UNPACK] = {NULL, true},
+    [WIRE_FILE_PACK] = {pack_run, false},
+    [WIRE_FILE_UNPACK] = {unpack_run, true},
 };
 
 /* -- waiting --------------------------------------------------------------- */
@@ -231,7 +232,6 @@ be_handler(void)
 	struct rlimit files;
 	sigset_t all;
 
-	(void)prctl(PR_SET_NAME, "sbx-file");
 	(void)sigfillset(&all);
 	(void)sigprocmask(SIG_SETMASK, &all, NULL);
 	(void)sigaction(SIGUSR1, &on, NULL);
@@ -272,9 +272,6 @@ carry_out(struct file_op *f, struct op *op)
 	}
 	if (become(f) != 0)
 		return -1;
-	if (parts[f->x.what].run == NULL)
-		return file_fail(
-		    f, WIRE_FAIL_INTERNAL, "archives are not served yet");
 	f->root.path = f->x.root;
 	f->root.fd = open(f->x.root, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (f->root.fd < 0)
