@@ -41,14 +41,16 @@ count(const char *const *list)
 
 const char **
 command_env(const struct wire_exec *x, const struct passwd_user *user,
-    const char *root_home, char home[COMMAND_HOME])
+    const char *root_home, const char *tag, char home[COMMAND_HOME])
 {
 	const char *now = getenv("HOME");
 	const char *const *image = (const char *const *)environ;
 	const char **env = mem_alloc(
-	    mem_array(count(image) + count(x->env) + 2, sizeof(*env)));
+	    mem_array(count(image) + count(x->env) + 3, sizeof(*env)));
 	size_t n = 0;
 
+	if (tag != NULL)
+		env[n++] = tag;
 	/* Docker's exec runs us as root, and sets HOME to root's where the
 	 * image does not: any other value is the image's own. */
 	(void)snprintf(home, COMMAND_HOME, "HOME=%s",
@@ -61,7 +63,8 @@ command_env(const struct wire_exec *x, const struct passwd_user *user,
 		if (!overridden(*image, x->env) && !same_name(*image, home))
 			env[n++] = *image;
 	for (const char *const *own = x->env; *own != NULL; own++)
-		env[n++] = *own;
+		if (tag == NULL || !same_name(*own, tag))
+			env[n++] = *own;
 	env[n] = NULL;
 	return env;
 }

@@ -36,6 +36,7 @@
 #define TERM_KILL_MS 1500 /* the same on WIRE_KILL, or where the host left */
 #define LAST_MS 2800	  /* from TERM to the exit frame, whatever happens */
 #define KILL_AGAIN_MS 5	  /* between two rounds of killing */
+#define LOOK_MS 1000	  /* between two looks at what tells no end */
 #define NEVER INT64_MAX
 
 struct exec {
@@ -89,7 +90,7 @@ reap(struct exec *s)
 		s->died_at = clock_mono_ms();
 		count_owed(s);
 	}
-	if (pid < 0 && errno == ECHILD && !s->alone) {
+	if (pid < 0 && errno == ECHILD && !s->alone && tree_gone()) {
 		s->alone = true;
 		count_owed(s);
 	}
@@ -339,7 +340,7 @@ static void
 linger(struct exec *s)
 {
 	bool killing = s->kill_at != NEVER;
-	int wait = killing ? KILL_AGAIN_MS : -1;
+	int wait = killing ? KILL_AGAIN_MS : tree_tells() ? -1 : LOOK_MS;
 	char dropped[4096];
 
 	for (int fd = 0; fd <= STDERR_FILENO; fd++)
@@ -391,12 +392,14 @@ start(struct exec *s)
 		    "the run was given to another holder meanwhile");
 	if (user_find(s->x.user, &user, root_home, &e) != 0)
 		return refuse(s, WIRE_FAIL_USER, e.text);
-	const char **env = command_env(&s->x, &user, root_home, home);
+	const char **env =
+	    command_env(&s->x, &user, root_home, tree_begin(), home);
 	s->oom_before = oom_count();
 	int rc = spawn_start(&s->child, &s->x, &user, env, &why, &e);
 	free(env);
 	if (rc != 0)
 		return refuse(s, why, e.text);
+	tree_command(s->child.pid);
 	s->alone = false;
 	if (s->x.timeout_ms > 0)
 		s->deadline = clock_mono_ms() + s->x.timeout_ms;
@@ -417,8 +420,6 @@ be_supervisor(void)
 	(void)prctl(PR_SET_DUMPABLE, 0);
 	(void)sigfillset(&signals);
 	(void)sigprocmask(SIG_SETMASK, &signals, NULL);
-	/* gVisor has none: there orphans are PID 1's. */
-	(void)prctl(PR_SET_CHILD_SUBREAPER, 1);
 	if (fd_set_nonblock(STDIN_FILENO, 1) != 0 ||
 	    fd_set_nonblock(STDOUT_FILENO, 1) != 0)
 		return -1;
