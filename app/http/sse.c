@@ -3,6 +3,21 @@
 
 #include <string.h>
 
+static void
+add_line(struct buf *out, const char *line, size_t size)
+{
+	static const char field[] = "data: ";
+	char *to = buf_grow(out, sizeof(field) + size);
+
+	if (to == NULL)
+		return;
+	memcpy(to, field, sizeof(field) - 1);
+	if (size > 0)
+		memcpy(to + sizeof(field) - 1, line, size);
+	to[sizeof(field) - 1 + size] = '\n';
+	out->size += sizeof(field) + size;
+}
+
 void
 sse_event(struct buf *out, const char *name, const char *data, size_t size)
 {
@@ -13,9 +28,7 @@ sse_event(struct buf *out, const char *name, const char *data, size_t size)
 		const char *lf = size > 0 ? memchr(data, '\n', size) : NULL;
 		size_t piece = lf != NULL ? (size_t)(lf - data) : size;
 
-		buf_adds(out, "data: ");
-		buf_add(out, data, piece);
-		buf_addc(out, '\n');
+		add_line(out, data, piece);
 		if (lf == NULL)
 			break;
 		data += piece + 1;

@@ -1,6 +1,7 @@
 /* The UTF-8 decoder of the WHATWG Encoding Standard, 8.1.1, as a filter. */
 #include "lib/utf8.h"
 
+#include <stdint.h>
 #include <string.h>
 
 static void
@@ -58,11 +59,29 @@ follow(struct utf8 *u, unsigned char c, struct buf *out)
 	return true;
 }
 
+/* The first byte that is not ASCII, or end. Most output is ASCII alone: eight
+ * bytes at a time. */
+static const unsigned char *
+skip_ascii(const unsigned char *p, const unsigned char *end)
+{
+	for (uint64_t word; end - p >= 8; p += 8) {
+		memcpy(&word, p, sizeof(word));
+		if (word & UINT64_C(0x8080808080808080))
+			break;
+	}
+	while (p < end && *p < 0x80)
+		p++;
+	return p;
+}
+
 void
 utf8_feed(struct utf8 *u, const void *bytes, size_t size, struct buf *out)
 {
 	const unsigned char *p = bytes, *end = p + size;
 
+	/* At once, and not piece by piece. */
+	if (size <= out->max - out->size)
+		(void)buf_grow(out, size);
 	while (p < end) {
 		if (u->need > 0) {
 			if (follow(u, *p, out))
@@ -70,8 +89,7 @@ utf8_feed(struct utf8 *u, const void *bytes, size_t size, struct buf *out)
 			continue;
 		}
 		const unsigned char *start = p;
-		while (p < end && *p < 0x80)
-			p++;
+		p = skip_ascii(p, end);
 		buf_add(out, start, (size_t)(p - start));
 		if (p < end && !lead(u, *p++))
 			replace(u, out);
