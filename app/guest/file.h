@@ -15,13 +15,11 @@
 
 struct guest_file;
 
-/* Who waits for it: while the other side is slow these are looked at. */
-struct guest_patience {
-	int other_fd;	/* readable: the caller left (ERR_GONE_AWAY); -1 none */
-	int timeout_ms; /* without a byte either way: ERR_GUEST */
-};
-
-/* Begin it; guest_file_free ends it, done or not. */
+/*
+ * Begin it; guest_file_free ends it, done or not. A PUT, UNPACK or PACK was
+ * admitted by the guest when this returns. What request points to must outlive
+ * it.
+ */
 struct guest_file *guest_file_open(struct engine *en,
     const struct guest_place *place, const struct wire_file *request,
     const struct guest_patience *patience, struct err *e);
@@ -41,7 +39,7 @@ int guest_file_read(
 int guest_file_next(struct guest_file *f, const char **ret_bytes,
     size_t *ret_size, struct err *e);
 
-/* PUT, UNPACK: send; the end returns once it is done. */
+/* PUT, UNPACK: send, in pieces of any size; the end returns once it is done. */
 int guest_file_send(
     struct guest_file *f, const char *bytes, size_t size, struct err *e);
 int guest_file_end(struct guest_file *f, struct err *e);

@@ -1,42 +1,32 @@
 /* The host's end of an operation in a run. */
 #include "guest/guest.h"
-#include "docker/exec.h"
-#include "guest/inbound.h"
+#include "guest/conn.h"
+#include "guest/object.h"
 #include "guest/refusal.h"
-#include "guest/socket.h"
 #include "lib/clock.h"
-#include "lib/fd.h"
 #include "lib/mem.h"
 
-#include <errno.h>
-#include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
-#define START_MS 30000	/* until the command runs */
-#define CONNECT_MS 5000 /* for room in the backlog of the guest's socket */
-#define GONE_MS 200	/* between two looks whether the caller is gone */
-#define LATE_MS 2900	/* the guest ends a command within so long */
-#define DRAIN_MS 1000	/* and what has come by then is read for so long */
-#define PIECE 16384u	/* of standard input in one frame */
-#define NEVER INT64_MAX
+#define START_MS 30000 /* until the command runs */
+#define GONE_MS 200    /* between two looks whether the caller is gone */
+#define LATE_MS 2900   /* the guest ends a command within so long */
+#define DRAIN_MS 1000  /* and what has come by then is read for so long */
+#define PIECE 16384u   /* of standard input in one frame */
+#define NEVER CONN_NEVER
 
 struct guest {
-	int fd;
-	struct inbound in;
-	struct buf out; /* whole frames; sent of them are on their way */
-	size_t sent;
-	const char *input; /* standard input not yet in out */
+	struct conn c;
+	const char *input; /* standard input not yet in c.out */
 	size_t input_size;
-	bool input_open; /* its end is not in out yet */
-	bool over;	 /* the last event was handed out */
-	bool closed;	 /* the other side ended the connection */
-	bool killed;	 /* by guest_kill */
-	int64_t last_at; /* by then its end must have come, or NEVER */
-	int64_t left_at; /* when guest_next last returned */
-	char piece[INBOUND_FEED];
+	bool input_open;	  /* its end is not in c.out yet */
+	bool input_ends;	  /* it is to be ended */
+	bool over;		  /* the last event was handed out */
+	bool killed;		  /* by guest_kill */
+	int64_t last_at;	  /* by then its end must have come, or NEVER */
+	int64_t left_at;	  /* when guest_next last returned */
+	char id[WIRE_ID_MAX + 1]; /* of the exec that was asked about, or "" */
 };
 
 void
@@ -44,9 +34,7 @@ guest_free(struct guest *g)
 {
 	if (g == NULL)
 		return;
-	fd_close(&g->fd);
-	inbound_release(&g->in);
-	buf_release(&g->out);
+	conn_release(&g->c);
 	free(g);
 }
 
@@ -56,73 +44,32 @@ add_input(struct guest *g)
 {
 	size_t size = g->input_size < PIECE ? g->input_size : PIECE;
 
-	if (!g->input_open || g->in.state != INBOUND_RUNNING)
+	if (!g->input_open || g->c.in.state != INBOUND_RUNNING)
 		return;
-	if (size > g->in.room)
-		size = g->in.room;
+	if (size > g->c.in.room)
+		size = g->c.in.room;
 	if (size > 0) {
-		wire_put(&g->out, WIRE_STDIN, g->input, size);
+		wire_put(&g->c.out, WIRE_STDIN, g->input, size);
 		g->input += size;
 		g->input_size -= size;
-		g->in.room -= (uint32_t)size;
+		g->c.in.room -= (uint32_t)size;
 	}
-	if (g->input_size == 0) {
-		wire_put(&g->out, WIRE_STDIN_END, NULL, 0);
+	if (g->input_size == 0 && g->input_ends) {
+		wire_put(&g->c.out, WIRE_STDIN_END, NULL, 0);
 		g->input_open = false;
 	}
 }
 
-static void
-drop_sent(struct guest *g)
-{
-	g->sent = 0;
-	if (g->out.room > WIRE_CHUNK) /* of the request: not kept */
-		buf_release(&g->out);
-	else
-		buf_reset(&g->out);
-}
-
-/* Send what can be sent now. A guest that takes nothing any more is found out
- * by reading, which also has what it said before. */
+/* Send what can be sent now. */
 static void
 send_frames(struct guest *g)
 {
-	for (;;) {
-		if (g->sent == g->out.size) {
-			drop_sent(g);
+	do {
+		if (g->c.out.size == 0)
 			add_input(g);
-			if (g->out.size == 0)
-				return;
-		}
-		ssize_t n = send(g->fd, g->out.data + g->sent,
-		    g->out.size - g->sent, MSG_NOSIGNAL | MSG_DONTWAIT);
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0 && errno == EAGAIN)
-			return;
-		if (n < 0) {
-			drop_sent(g);
-			g->input_open = false;
-			return;
-		}
-		g->sent += (size_t)n;
-	}
-}
-
-/* Read once. Returns 1 where something came or the connection ended, 0 where
- * nothing has. */
-static int
-receive(struct guest *g, struct err *e)
-{
-	ssize_t n = recv(g->fd, g->piece, sizeof(g->piece), MSG_DONTWAIT);
-
-	if (n < 0 && (errno == EAGAIN || errno == EINTR))
-		return 0;
-	if (n <= 0) {
-		g->closed = true;
-		return 1;
-	}
-	return inbound_feed(&g->in, g->piece, (size_t)n, e) == 0 ? 1 : -1;
+		conn_flush(&g->c);
+	} while (g->c.out.size == 0 && g->c.in.state == INBOUND_RUNNING &&
+		 g->input_open && g->input_size > 0 && g->c.in.room > 0);
 }
 
 /*
@@ -132,50 +79,37 @@ receive(struct guest *g, struct err *e)
 static int
 wait_bytes(struct guest *g, int other_fd, int64_t until, struct err *e)
 {
-	for (;;) {
+	int woken;
+
+	do {
 		send_frames(g);
-		struct pollfd p[2] = {
-		    {g->fd, POLLIN, 0}, {other_fd, POLLIN | POLLRDHUP, 0}};
-		if (g->out.size > 0)
-			p[0].events |= POLLOUT;
-		int wait = until == NEVER ? -1 : clock_left(until);
-		int n = poll(p, 2, wait);
-		if (n < 0 && errno != EINTR)
-			return err_sys(e, ERR_INTERNAL, "poll");
-		if (n > 0 && (p[0].revents & ~POLLOUT)) {
-			int rc = receive(g, e);
-			if (rc != 0)
-				return rc;
-		}
-		if (n > 0 && p[1].revents)
-			return 0;
-		if (n == 0 && wait >= 0 && clock_left(until) == 0)
-			return 0;
-	}
+		woken = conn_wait(&g->c, other_fd, until, e);
+	} while (woken == CONN_AGAIN);
+	return woken < 0 ? -1 : woken == CONN_BYTES;
 }
 
-/* The command runs, or why not. */
 static int
-wait_started(struct guest *g, const struct guest_order *order, struct err *e)
+refuse(const struct guest *g, const struct inbound_event *ev, struct err *e)
+{
+	return refusal_of_object(ev->why, g->id, ev->bytes, ev->size, e);
+}
+
+/* It was started, or why not. gone may be NULL. */
+static int
+wait_started(struct guest *g, bool (*gone)(void *arg), void *arg, struct err *e)
 {
 	int64_t deadline = clock_mono_ms() + START_MS;
 	struct inbound_event ev;
 
 	for (;;) {
-		int rc = inbound_next(&g->in, &ev, e);
+		int rc = inbound_next(&g->c.in, &ev, e);
 		if (rc < 0)
 			return -1;
-		if (rc > 0 && ev.type == WIRE_STARTED)
-			return 0;
 		if (rc > 0)
-			return refusal_of_guest(ev.why, ev.bytes, ev.size, e);
-		if (g->closed) {
-			size_t size;
-			const char *words = inbound_words(&g->in, &size);
-
-			return refusal_of_engine(words, size, e);
-		}
-		if (order->gone != NULL && order->gone(order->arg))
+			return ev.type == WIRE_STARTED ? 0 : refuse(g, &ev, e);
+		if (g->c.closed)
+			return conn_vanished(&g->c, e);
+		if (gone != NULL && gone(arg))
 			return err_set(e, ERR_GONE_AWAY, "the caller left");
 		int64_t now = clock_mono_ms();
 		if (now >= deadline)
@@ -189,34 +123,36 @@ wait_started(struct guest *g, const struct guest_order *order, struct err *e)
 	}
 }
 
-struct guest *
-guest_attach(int fd, enum guest_framing framing,
-    const struct guest_order *order, struct err *e)
+/* A guest on a connection that was opened, which now belongs to it. */
+static struct guest *
+new_guest(const struct conn *c, const char *id)
 {
-	static const struct inbound fresh = INBOUND_INIT;
-	static const struct buf empty = BUF_INIT(WIRE_HEAD + WIRE_MAX);
-	const struct wire_exec *x = order->exec;
-	struct guest *g = mem_alloc(sizeof(*g));
+	struct guest *g = mem_zalloc(sizeof(*g));
 
-	/* Not zeroed: piece is only memory once something came. */
-	memset(g, 0, offsetof(struct guest, piece));
-	g->fd = fd;
-	g->in = fresh;
-	g->in.plain = framing == GUEST_PLAIN;
-	g->out = empty;
+	g->c = *c;
+	g->last_at = NEVER;
+	(void)snprintf(g->id, sizeof(g->id), "%s", id);
+	return g;
+}
+
+static struct guest *
+start(const struct conn *c, const struct guest_order *order, struct err *e)
+{
+	const struct wire_exec *x = order->exec;
+	struct guest *g = new_guest(c, "");
+
 	g->input = order->stdin_text;
 	g->input_size = order->stdin_text != NULL ? order->stdin_size : 0;
 	g->input_open = x->open_stdin;
-	g->last_at = NEVER;
-	wire_put_exec(&g->out, x);
-	if (g->out.over) {
+	g->input_ends = x->id == NULL || !x->feedable;
+	if (x->id != NULL && x->keep)
+		g->c.in.window = g->c.in.room = WIRE_WINDOW_KEPT;
+	wire_put_exec(&g->c.out, x);
+	if (g->c.out.over)
 		(void)err_set(e, ERR_INPUT,
 		    "command and environment are larger than %u bytes",
 		    WIRE_MAX);
-		guest_free(g);
-		return NULL;
-	}
-	if (wait_started(g, order, e) != 0) {
+	if (g->c.out.over || wait_started(g, order->gone, order->arg, e) != 0) {
 		guest_free(g);
 		return NULL;
 	}
@@ -226,48 +162,44 @@ guest_attach(int fd, enum guest_framing framing,
 	return g;
 }
 
-static struct guest *
-exec_by_engine(struct engine *en, const char *container,
+struct guest *
+guest_attach(int fd, enum guest_framing framing,
     const struct guest_order *order, struct err *e)
 {
-	static const char *const argv[] = {GUEST_PROGRAM, "exec", NULL};
-	const struct exec_spec spec = {container, "0:0", argv};
-	struct wire_exec unfenced = *order->exec;
-	struct guest_order mine = *order;
-	int fd = exec_open(en, &spec, e);
+	struct conn c;
 
-	/* PID 1 knows nothing of it. */
-	unfenced.generation = 0;
-	mine.exec = &unfenced;
-	if (fd >= 0)
-		return guest_attach(fd, GUEST_DOCKER, &mine, e);
-	/* ABSENT: removed; CONFLICT: ended or paused. */
-	if (e->kind == ERR_ABSENT || e->kind == ERR_CONFLICT)
-		e->kind = ERR_RUN_NOT_RUNNING;
-	return NULL;
+	conn_init(&c, fd, framing, INBOUND_EXEC);
+	return start(&c, order, e);
 }
 
 struct guest *
 guest_exec(struct engine *en, const struct guest_place *place,
     const struct guest_order *order, struct err *e)
 {
-	if (*place->dir == '\0')
-		return exec_by_engine(en, place->container, order, e);
-	int fd = socket_open(place->dir, place->pid, CONNECT_MS, e);
-	return fd >= 0 ? guest_attach(fd, GUEST_PLAIN, order, e) : NULL;
+	struct wire_exec x = *order->exec;
+	struct guest_order mine = *order;
+	struct conn c;
+
+	/* A one-shot init: PID 1 knows nothing of it. */
+	if (*place->dir == '\0' && place->wire < 3)
+		x.generation = 0;
+	mine.exec = &x;
+	if (conn_open(&c, en, place, INBOUND_EXEC, e) != 0)
+		return NULL;
+	return start(&c, &mine, e);
 }
 
 bool
 guest_pending(const struct guest *g)
 {
-	return !g->over && inbound_pending(&g->in);
+	return !g->over && inbound_pending(&g->c.in);
 }
 
 /* The last event, of our own making: nothing more is heard of the guest. */
 static void
 make_last(struct guest *g, struct guest_event *ev, enum guest_event_type type)
 {
-	fd_close(&g->fd);
+	conn_release(&g->c);
 	g->over = true;
 	*ev = (struct guest_event){.type = type};
 	if (type == GUEST_EXIT)
@@ -282,11 +214,15 @@ convert(struct guest *g, const struct inbound_event *from,
 	*ret_event = (struct guest_event){
 	    .type = from->type == WIRE_STDOUT	? GUEST_STDOUT
 		    : from->type == WIRE_STDERR ? GUEST_STDERR
+		    : from->type == WIRE_GAP	? GUEST_GAP
 						: GUEST_EXIT,
 	    .bytes = from->bytes,
 	    .size = from->size,
-	    .exit = from->exit,
 	};
+	if (ret_event->type == GUEST_GAP)
+		ret_event->offset = from->offset;
+	if (ret_event->type == GUEST_EXIT)
+		ret_event->exit = from->exit;
 	g->over = ret_event->type == GUEST_EXIT;
 }
 
@@ -299,14 +235,14 @@ next_event(struct guest *g, int other_fd, int64_t until,
 	struct inbound_event ev;
 
 	for (;;) {
-		int rc = inbound_next(&g->in, &ev, e);
+		int rc = inbound_next(&g->c.in, &ev, e);
 		if (rc < 0)
 			return -1;
 		if (rc > 0 && clock_mono_ms() - DRAIN_MS < g->last_at) {
 			convert(g, &ev, ret_event);
 			return 0;
 		}
-		if (rc > 0 || g->closed) {
+		if (rc > 0 || g->c.closed) {
 			make_last(g, ret_event, rc > 0 ? late : GUEST_LOST);
 			return 0;
 		}
@@ -356,15 +292,130 @@ guest_kill(struct guest *g, struct err *e)
 	if (g->last_at > now + LATE_MS)
 		g->last_at = now + LATE_MS;
 	g->left_at = now;
-	wire_put(&g->out, WIRE_KILL, NULL, 0);
+	wire_put(&g->c.out, WIRE_KILL, NULL, 0);
 	send_frames(g);
 	return 0;
+}
+
+/* Until the guest says that the command goes on without this side, or that it
+ * has ended. */
+static int
+wait_left(struct guest *g, int64_t deadline, struct err *e)
+{
+	struct inbound_event ev;
+	bool told = false;
+
+	for (;;) {
+		int rc = inbound_next(&g->c.in, &ev, e);
+		if (rc < 0)
+			return -1;
+		if (rc > 0 && (ev.type == WIRE_DONE || ev.type == WIRE_EXIT))
+			return 0;
+		if (rc > 0)
+			continue;
+		if (g->c.closed)
+			return conn_vanished(&g->c, e);
+		send_frames(g);
+		if (!told && g->input_size == 0 &&
+		    !(g->input_open && g->input_ends)) {
+			wire_put(&g->c.out, WIRE_DETACH, NULL, 0);
+			told = true;
+		}
+		if (clock_left(deadline) == 0)
+			return err_set(e, ERR_GUEST,
+			    "the run's init did not let go in time");
+		if (wait_bytes(g, -1, deadline, e) < 0)
+			return -1;
+	}
 }
 
 int
 guest_detach(struct guest *g, int timeout_ms, struct err *e)
 {
-	(void)g;
-	(void)timeout_ms;
-	return err_set(e, ERR_UNSUPPORTED, "detached execs");
+	if (g->over)
+		return err_set(e, ERR_GUEST, "the command has ended");
+	g->over = true;
+	g->c.in.kind = INBOUND_DETACH;
+	return wait_left(g, clock_mono_ms() + timeout_ms, e);
+}
+
+/* -- execs that run already ------------------------------------------------ */
+
+/* Begin what the connection's kind says, with the frame in its out. */
+static struct guest *
+begin(struct conn *c, const char *id, struct err *e)
+{
+	struct guest *g = new_guest(c, id);
+
+	if (wait_started(g, NULL, NULL, e) == 0)
+		return g;
+	guest_free(g);
+	return NULL;
+}
+
+struct guest *
+guest_follow(struct engine *en, const struct guest_place *place,
+    const struct wire_attach *attach, struct err *e)
+{
+	struct conn c;
+
+	if (conn_open(&c, en, place, INBOUND_ATTACH, e) != 0)
+		return NULL;
+	wire_put_attach(&c.out, attach);
+	return begin(&c, attach->id, e);
+}
+
+struct guest *
+guest_input(struct engine *en, const struct guest_place *place,
+    const struct wire_act *act, struct err *e)
+{
+	struct conn c;
+
+	if (conn_open(&c, en, place, INBOUND_INPUT, e) != 0)
+		return NULL;
+	wire_put_act(&c.out, act);
+	return begin(&c, act->id, e);
+}
+
+/* Until all of the input was sent; once its end was, until it was taken. */
+static int
+feed(struct guest *g, int other_fd, int timeout_ms, struct err *e)
+{
+	const struct guest_patience patience = {other_fd, timeout_ms};
+	struct inbound_event ev;
+
+	for (;;) {
+		int rc = inbound_next(&g->c.in, &ev, e);
+		if (rc > 0 && ev.type == WIRE_FAIL)
+			return refuse(g, &ev, e);
+		if (rc > 0 && (g->input_open || g->c.out.size > 0))
+			return err_set(
+			    e, ERR_GUEST, "input was done before its end");
+		if (rc != 0)
+			return rc < 0 ? -1 : 0;
+		if (g->c.closed)
+			return conn_vanished(&g->c, e);
+		send_frames(g);
+		if (g->input_open && g->input_size == 0 && g->c.out.size == 0)
+			return 0;
+		if (conn_await(&g->c, &patience, NEVER, e) < 0)
+			return -1;
+	}
+}
+
+int
+guest_feed(struct guest *g, const char *bytes, size_t size, int other_fd,
+    int timeout_ms, struct err *e)
+{
+	g->input = bytes;
+	g->input_size = size;
+	g->input_open = true;
+	return feed(g, other_fd, timeout_ms, e);
+}
+
+int
+guest_feed_end(struct guest *g, int other_fd, int timeout_ms, struct err *e)
+{
+	g->input_open = g->input_ends = true;
+	return feed(g, other_fd, timeout_ms, e);
 }

@@ -2,9 +2,11 @@
  * The host's end of an operation in a run: start it, read its events, end it.
  *
  * Over one of two transports, chosen once per run: the socket on which the
- * run's PID 1 serves, or `/.sbx/init exec` over a hijacked exec stream of the
- * engine, one-shot and slower. The host trusts nothing that comes back (DESIGN
- * 9): frames are bounded, order is checked, every wait has a deadline.
+ * run's PID 1 serves, or, slower, a hijacked exec stream of the engine, where
+ * `/.sbx/init exec` is a pipe to PID 1 (in a run whose init is older than wire
+ * version 3: a one-shot init, for commands only and without a fence). The host
+ * trusts nothing that comes back (DESIGN 9): frames are bounded, order is
+ * checked, every wait has a deadline.
  */
 #ifndef SBX_GUEST_GUEST_H
 #define SBX_GUEST_GUEST_H
@@ -41,6 +43,12 @@ bool guest_visible(const struct guest_place *place);
  * not see the run's directory.
  */
 int guest_wait(const struct guest_place *place, int timeout_ms, struct err *e);
+
+/* Who waits for an operation: while the other side is slow, look at these. */
+struct guest_patience {
+	int other_fd;	/* readable: the caller left (ERR_GONE_AWAY); -1 none */
+	int timeout_ms; /* without a byte either way: ERR_GUEST */
+};
 
 struct guest_order {
 	/* Where the init is older than version 3 its id must be NULL. */
@@ -117,8 +125,8 @@ bool guest_pending(const struct guest *g);
  * *ret_known is the highest generation that it knows: where that was not below
  * this one already, nothing was done and *ret_done is false. ERR_GUEST.
  */
-int guest_fence(const struct guest_place *place, uint64_t generation,
-    bool *ret_done, uint64_t *ret_known, struct err *e);
+int guest_fence(struct engine *en, const struct guest_place *place,
+    uint64_t generation, bool *ret_done, uint64_t *ret_known, struct err *e);
 
 /* End the command now: TERM to its tree, KILL 1.5 s later; the exit event (or
  * GUEST_LOST) follows within 3 s. */

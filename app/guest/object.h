@@ -33,7 +33,8 @@ struct guest *guest_follow(struct engine *en, const struct guest_place *place,
  * Feed it: any number of guest_feed, then guest_feed_end, which returns once
  * the exec's supervisor has all of it. guest_free before that leaves what was
  * fed. guest_feed blocks while the command does not read; ERR_GONE_AWAY where
- * other_fd became readable meanwhile, or after timeout_ms without progress.
+ * other_fd became readable meanwhile, ERR_GUEST after timeout_ms without
+ * progress. After a failure there is no more to feed.
  */
 struct guest *guest_input(struct engine *en, const struct guest_place *place,
     const struct wire_act *act, struct err *e);

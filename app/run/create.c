@@ -121,6 +121,8 @@ make_labels(const struct run_ctx *ctx, const struct run *run, struct arena *a,
 	    {"teploy.sandbox.cpus", arena_printf(a, "%.9g", run->cpus)},
 	    {"teploy.sandbox.autoextend", run->auto_extend ? "1" : "0"},
 	    {"teploy.sandbox.transport", run->transport},
+	    {"teploy.sandbox.wire",
+		arena_printf(a, "%lld", (long long)run->guest_wire)},
 	    {"teploy.sandbox.pids",
 		arena_printf(a, "%lld", (long long)run->pids)},
 	};
@@ -145,7 +147,8 @@ make_container(struct making *m, const struct run *run, struct arena *a,
 	    {.type = NULL}};
 	char name[RUN_NAME_SIZE], volume[RUN_VOLUME_SIZE];
 	bool socket = reach_mount(run, volume, &mounts[1]);
-	const char *const cmd[] = {"run", "--user", run->user,
+	const char *const cmd[] = {"run", "--user", run->user, "--memory",
+	    arena_printf(a, "%lld", (long long)run->memory_mb),
 	    socket ? "--socket" : NULL, socket_path, NULL};
 	struct label labels[16];
 

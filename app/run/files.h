@@ -19,7 +19,8 @@
 
 #define FILES_ROOT "/work"
 
-struct files; /* one operation under way */
+/* One operation under way. What it was opened with must outlive it. */
+struct files;
 
 /* A read (GET, LIST, STAT, PACK) of a run in state running or exited. */
 struct files *files_open(const struct run_ctx *ctx, struct run *run,

@@ -53,6 +53,7 @@ reach_prepare(
 	struct volume_info info;
 	char name[RUN_VOLUME_SIZE];
 
+	run->guest_wire = WIRE_VERSION;
 	choose_exec(run);
 	/* gVisor's sockets do not cross (FACTS G). */
 	if (str_eq(config->guest, "exec") ||
@@ -120,10 +121,8 @@ await_init(struct run *run, struct err *e)
 int
 reach_settle(const struct run_ctx *ctx, struct run *run, struct err *e)
 {
-	if (!by_socket(run))
-		return 0;
-	if (look_up(ctx, run, &run->guest_pid, e) != 0 ||
-	    await_init(run, e) != 0) {
+	if (by_socket(run) && (look_up(ctx, run, &run->guest_pid, e) != 0 ||
+				  await_init(run, e) != 0)) {
 		if (e->kind != ERR_GUEST ||
 		    str_eq(ctx->config->guest, "socket"))
 			return -1;
@@ -140,7 +139,7 @@ reach_again(
 	char name[RUN_VOLUME_SIZE];
 
 	if (!by_socket(run))
-		return 0;
+		return reach_settle(ctx, run, e);
 	run_volume(run->id, "guest", name);
 	if (volume_inspect(ctx->engine, name, &info, e) != 0)
 		return -1;
@@ -163,21 +162,32 @@ reach_remove(const struct run_ctx *ctx, const char *id, struct err *e)
 
 /* -- going there ----------------------------------------------------------- */
 
+int
+reach_modern(const struct run *run, struct err *e)
+{
+	if (run->guest_wire >= 3)
+		return 0;
+	return err_set(e, ERR_UNSUPPORTED,
+	    "Run %s was made before an upgrade of this box, and its init does "
+	    "not know this; runs made since do.",
+	    run->id);
+}
+
 /*
- * The socket led nowhere: true where there is another way by now, which is
- * recorded. A restart by hand makes another init. An engine before 24 that
- * restarts under its containers (live-restore) takes the volume away from the
- * host, for good: then Docker's exec is left.
+ * The way was lost: true where there is another by now, which is recorded. A
+ * restart by hand makes another init. An engine before 24 that restarts under
+ * its containers (live-restore) takes the volume away from the host, for good:
+ * then Docker's exec is left.
  */
 static bool
-found_again(const struct run_ctx *ctx, struct run *run)
+found_again(const struct run_ctx *ctx, struct run *run, const struct err *e)
 {
 	const struct guest_place before = place(run);
 	struct err ignored = ERR_INIT;
 	int64_t pid;
 
-	if (!by_socket(run) || look_up(ctx, run, &pid, &ignored) != 0 ||
-	    pid == 0)
+	if (e->kind != ERR_GUEST || !by_socket(run) ||
+	    look_up(ctx, run, &pid, &ignored) != 0 || pid == 0)
 		return false;
 	if (pid == run->guest_pid) {
 		if (guest_visible(&before))
@@ -205,9 +215,8 @@ await_end(const struct run_ctx *ctx, struct run *run)
 		(void)poll(NULL, 0, 10);
 }
 
-/* *e is why nothing came of a connection: that the run has ended, or that. */
-static void
-explain(const struct run_ctx *ctx, struct run *run, struct err *e)
+int
+reach_explain(const struct run_ctx *ctx, struct run *run, struct err *e)
 {
 	const struct err was = *e;
 
@@ -218,50 +227,110 @@ explain(const struct run_ctx *ctx, struct run *run, struct err *e)
 	(void)run_exit_explain(ctx, run, e);
 	if (str_eq(e->text, was.text))
 		e->kind = was.kind;
+	return -1;
+}
+
+static int
+do_once_more(const struct run_ctx *ctx, struct run *run,
+    int (*op)(void *arg, struct engine *en, const struct guest_place *at,
+	struct err *e),
+    void *arg, struct err *e)
+{
+	struct guest_place at = place(run);
+
+	if (op(arg, ctx->engine, &at, e) == 0)
+		return 0;
+	if (!found_again(ctx, run, e))
+		return -1;
+	at = place(run);
+	return op(arg, ctx->engine, &at, e);
+}
+
+int
+reach_do(const struct run_ctx *ctx, struct run *run,
+    int (*op)(void *arg, struct engine *en, const struct guest_place *at,
+	struct err *e),
+    void *arg, struct err *e)
+{
+	if (do_once_more(ctx, run, op, arg, e) == 0)
+		return 0;
+	return reach_explain(ctx, run, e);
+}
+
+struct starting {
+	const struct guest_order *order;
+	struct guest *guest;
+};
+
+static int
+start(void *arg, struct engine *en, const struct guest_place *at, struct err *e)
+{
+	struct starting *s = arg;
+
+	s->guest = guest_exec(en, at, s->order, e);
+	return s->guest != NULL ? 0 : -1;
 }
 
 struct guest *
 reach_exec(const struct run_ctx *ctx, struct run *run,
     const struct guest_order *order, struct err *e)
 {
-	struct guest_place at = place(run);
-	struct guest *g = guest_exec(ctx->engine, &at, order, e);
+	struct wire_exec x = *order->exec;
+	struct guest_order mine = *order;
+	struct starting s = {&mine, NULL};
 
-	if (g == NULL && e->kind == ERR_GUEST && found_again(ctx, run)) {
-		at = place(run);
-		g = guest_exec(ctx->engine, &at, order, e);
-	}
-	if (g == NULL)
-		explain(ctx, run, e);
-	return g;
+	mine.exec = &x;
+	if ((x.keep || x.feedable || x.cols != 0) && reach_modern(run, e) != 0)
+		return NULL;
+	if (run->guest_wire < 3)
+		x.id = NULL;
+	(void)reach_do(ctx, run, start, &s, e);
+	return s.guest;
+}
+
+/* -- fences ---------------------------------------------------------------- */
+
+struct fencing {
+	uint64_t generation, known;
+	bool done;
+};
+
+static int
+fence(void *arg, struct engine *en, const struct guest_place *at, struct err *e)
+{
+	struct fencing *f = arg;
+
+	/* A one-shot init has nothing to fence. */
+	f->done = *at->dir == '\0' && at->wire < 3;
+	return f->done
+		   ? 0
+		   : guest_fence(en, at, f->generation, &f->done, &f->known, e);
 }
 
 int
 reach_fence(const struct run_ctx *ctx, struct run *run, int64_t generation,
     int64_t *ret_known, struct err *e)
 {
-	struct guest_place at = place(run);
-	uint64_t known = 0;
-	bool done = false;
+	struct fencing f = {.generation = (uint64_t)generation};
 
 	*ret_known = 0;
-	if (!by_socket(run) || !str_eq(run->state, "running"))
+	if (!str_eq(run->state, "running"))
 		return 0;
-	int rc = guest_fence(&at, (uint64_t)generation, &done, &known, e);
-	if (rc != 0 && found_again(ctx, run)) {
-		if (!by_socket(run))
-			return 0;
-		at = place(run);
-		rc = guest_fence(&at, (uint64_t)generation, &done, &known, e);
+	if (do_once_more(ctx, run, fence, &f, e) != 0) {
+		const struct err was = *e;
+
+		/* One that is paused is as little over as one that is silent.
+		 */
+		(void)reach_explain(ctx, run, e);
+		return e->kind == ERR_RUN_NOT_RUNNING &&
+			       !str_eq(e->text, was.text)
+			   ? 0
+			   : -1;
 	}
-	if (rc != 0) {
-		explain(ctx, run, e);
-		return e->kind == ERR_RUN_NOT_RUNNING ? 0 : -1;
-	}
-	if (done)
+	if (f.done)
 		return 0;
-	if (known < (uint64_t)generation || known > KNOWN_MAX)
+	if (f.known < f.generation || f.known > KNOWN_MAX)
 		return err_set(e, ERR_GUEST, "the run's init made no sense");
-	*ret_known = (int64_t)known;
+	*ret_known = (int64_t)f.known;
 	return 0;
 }

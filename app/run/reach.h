@@ -19,7 +19,7 @@
 #define REACH_MOUNT "/.sbx/run" /* of the volume, in the run */
 
 /* Before the container is created: choose, and make what that takes. Fills
- * run->transport, guest_dir and guest_pid. */
+ * run->transport, guest_dir, guest_pid and guest_wire. */
 int reach_prepare(
     const struct run_ctx *ctx, struct run *run, struct arena *a, struct err *e);
 
@@ -39,17 +39,37 @@ int reach_again(
 /* Remove what reach_prepare made; the container is gone. */
 int reach_remove(const struct run_ctx *ctx, const char *id, struct err *e);
 
-/* guest_exec in a run that is recorded as running. Where the way is lost and
- * there is another, that is recorded and taken. A run that has ended is
- * ERR_RUN_NOT_RUNNING with why, and recorded. */
+/* ERR_UNSUPPORTED where the run's init is older than exec objects and files:
+ * wire version 3. */
+int reach_modern(const struct run *run, struct err *e);
+
+/*
+ * Begin an operation in a run that is recorded as running: *op, at where its
+ * init is. Where the way is lost and there is another, that is recorded, and
+ * taken. A failure is explained by reach_explain.
+ */
+int reach_do(const struct run_ctx *ctx, struct run *run,
+    int (*op)(void *arg, struct engine *en, const struct guest_place *at,
+	struct err *e),
+    void *arg, struct err *e);
+
+/* *e is why an operation failed: that the run has ended is said, and recorded,
+ * as ERR_RUN_NOT_RUNNING. Returns -1. */
+int reach_explain(const struct run_ctx *ctx, struct run *run, struct err *e);
+
+/*
+ * guest_exec, by reach_do. The exec's id is left out where the run's init is
+ * older than exec objects; ERR_UNSUPPORTED then for one that is kept, has a
+ * terminal or is feedable.
+ */
 struct guest *reach_exec(const struct run_ctx *ctx, struct run *run,
     const struct guest_order *order, struct err *e);
 
 /*
  * Tell the run's init that this generation was granted (guest_fence).
  * *ret_known is 0 where that was done, or there is nothing to fence: the run
- * has ended, or its transport knows no fence. Else it is the generation that
- * the init knows already, which is not below this one.
+ * has ended, or is reached by an older one-shot init. Else it is the generation
+ * that the init knows already, which is not below this one.
  */
 int reach_fence(const struct run_ctx *ctx, struct run *run, int64_t generation,
     int64_t *ret_known, struct err *e);

@@ -82,8 +82,8 @@ int run_creating(
 int run_started(
     struct redis *r, const char *id, const struct idem *idem, struct err *e);
 
-/* Record the way to a run's init: transport, guest_dir, guest_pid. No effect
- * where there is no record. */
+/* Record the way to a run's init: transport, guest_dir, guest_pid, guest_wire.
+ * No effect where there is no record. */
 int run_reached(struct redis *r, const struct run *run, struct err *e);
 
 /* Adopt what is left of a run whose record is lost (reaper): the given record,

@@ -1,7 +1,8 @@
 /*
  * guest/inbound: the same events however the input is cut, and memory within
  * its bounds; guest/refusal: what was said in words becomes valid text. The
- * first byte chooses the size of the pieces.
+ * first byte chooses the size of the pieces, the second the operation and
+ * whether it goes over Docker.
  */
 #include "guest/inbound.h"
 #include "guest/refusal.h"
@@ -24,6 +25,25 @@ must_be_text(const char *words, size_t size)
 	if (refusal_of_guest(WIRE_FAIL_CWD, words, size, &e) != -1 ||
 	    e.kind != ERR_INPUT || !utf8_valid(e.text, strlen(e.text)))
 		abort();
+	const struct wire_file archive = {
+	    .path = "", .to = "", .root = "/work"};
+	if (refusal_of_file(WIRE_FAIL_ARCHIVE, &archive, words, size, &e) !=
+		-1 ||
+	    e.kind != ERR_INPUT || !utf8_valid(e.text, strlen(e.text)))
+		abort();
+}
+
+/* What a path of the workload's becomes. */
+static void
+must_be_text_too(const char *name)
+{
+	const struct wire_file move = {
+	    .path = name, .to = name, .root = "/work"};
+	struct err e = ERR_INIT;
+
+	if (refusal_of_file(WIRE_FAIL_EXISTS, &move, "", 0, &e) != -1 ||
+	    e.kind != ERR_FILE_EXISTS || !utf8_valid(e.text, strlen(e.text)))
+		abort();
 }
 
 static int
@@ -45,20 +65,41 @@ hear(struct inbound *in, struct buf *heard, struct err *e)
 		}
 		if (ev.size > WIRE_CHUNK || in->room > WIRE_WINDOW)
 			abort();
+		if (ev.type == WIRE_STAT)
+			must_be_text_too(ev.stat.name);
+		if (ev.type == WIRE_STAT)
+			must_be_text_too(ev.stat.target);
 		buf_addc(heard, (char)ev.type);
 		buf_add(heard, ev.bytes, ev.size);
 	}
 }
 
 static int
-listen_to(const char *bytes, size_t size, size_t step, struct buf *heard)
+feed(struct inbound *in, const char *bytes, size_t size, struct err *e)
+{
+	size_t room;
+	char *to = inbound_space(in, &room);
+
+	if (room < INBOUND_FEED)
+		abort();
+	memcpy(to, bytes, size);
+	return inbound_came(in, size, e);
+}
+
+static int
+listen_to(unsigned char how, const char *bytes, size_t size, size_t step,
+    struct buf *heard)
 {
 	struct inbound in = INBOUND_INIT;
 	struct err e = ERR_INIT;
 	int rc = 0;
 
+	in.plain = how & 0x80;
+	in.kind = (enum inbound_kind)(how % 0x80 % INBOUND_KINDS);
+	if (in.kind == INBOUND_DETACH) /* it was an exec before */
+		in.state = INBOUND_RUNNING;
 	for (size_t at = 0; at < size && rc == 0; at += step) {
-		rc = inbound_feed(
+		rc = feed(
 		    &in, bytes + at, size - at < step ? size - at : step, &e);
 		if (rc == 0)
 			rc = hear(&in, heard, &e);
@@ -81,16 +122,16 @@ listen_to(const char *bytes, size_t size, size_t step, struct buf *heard)
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	if (size < 1)
+	if (size < 2)
 		return 0;
 	size_t step = 1 + data[0] % 64u;
 	BUF_AUTO one = BUF_INIT(2 * size + INBOUND_NOTES);
 	BUF_AUTO two = BUF_INIT(2 * size + INBOUND_NOTES);
-	const char *bytes = (const char *)data + 1;
+	const char *bytes = (const char *)data + 2;
 
-	size--;
-	int rc_one = listen_to(bytes, size, INBOUND_FEED, &one);
-	int rc_two = listen_to(bytes, size, step, &two);
+	size -= 2;
+	int rc_one = listen_to(data[1], bytes, size, INBOUND_FEED, &one);
+	int rc_two = listen_to(data[1], bytes, size, step, &two);
 	/* A stream that breaks may break before the events of the same piece
 	 * were heard; one that does not must be heard alike. */
 	if (rc_one == 0 && rc_two == 0 &&

@@ -96,8 +96,8 @@ end_of_worker(const struct run *run, bool granted)
 	if (granted) {
 		struct lease lease = grant(run->id);
 
-		check_ok(guest_fence(&place, (uint64_t)lease.generation, &done,
-			     &known, &e),
+		check_ok(guest_fence(NULL, &place, (uint64_t)lease.generation,
+			     &done, &known, &e),
 		    &e);
 		assert_true(done);
 	}
@@ -128,10 +128,10 @@ a_grant_is_raised_above_what_the_guest_knows(void **state)
 	if (geteuid() != 0)
 		skip();
 	struct run run = fixture_start();
-	check_ok(guest_fence(&place, 1000, &done, &known, &e), &e);
+	check_ok(guest_fence(NULL, &place, 1000, &done, &known, &e), &e);
 	struct lease lease = grant(run.id);
 	assert_int_equal(lease.generation, 1);
-	check_ok(guest_fence(&place, 1, &done, &known, &e), &e);
+	check_ok(guest_fence(NULL, &place, 1, &done, &known, &e), &e);
 	assert_false(done);
 	check_ok(lease_raise(
 		     redis, run.id, "anna", 60000, (int64_t)known, &lease, &e),

@@ -88,7 +88,8 @@ fence(uint64_t generation, bool done, uint64_t known)
 	uint64_t told = 0;
 	bool is_done = false;
 
-	check_ok(guest_fence(&place, generation, &is_done, &told, &e), &e);
+	check_ok(
+	    guest_fence(NULL, &place, generation, &is_done, &told, &e), &e);
 	assert_int_equal(is_done, done);
 	assert_true(told == known);
 }

@@ -320,17 +320,17 @@ frame_that_does_not_fit_leaves_no_trace(void **state)
 }
 
 static void
-room_is_never_more_than_the_window(void **state)
+room_is_never_more_than_the_largest_window(void **state)
 {
 	BUF_AUTO b = BUF_INIT(100);
 	struct err e = ERR_INIT;
 	uint32_t room = 0;
 
 	(void)state;
-	wire_put_room(&b, WIRE_WINDOW);
-	wire_put_room(&b, WIRE_WINDOW + 1);
+	wire_put_room(&b, WIRE_WINDOW_KEPT);
+	wire_put_room(&b, WIRE_WINDOW_KEPT + 1);
 	check_ok(wire_get_room(b.data + WIRE_HEAD, 4, &room, &e), &e);
-	assert_int_equal(room, WIRE_WINDOW);
+	assert_int_equal(room, WIRE_WINDOW_KEPT);
 	check_fails(
 	    wire_get_room(b.data + 9 + WIRE_HEAD, 4, &room, &e), &e, ERR_GUEST);
 }
@@ -382,7 +382,7 @@ main(void)
 	    cmocka_unit_test(frames_survive_any_cut),
 	    cmocka_unit_test(frames_over_their_limit_are_refused_at_their_head),
 	    cmocka_unit_test(frame_that_does_not_fit_leaves_no_trace),
-	    cmocka_unit_test(room_is_never_more_than_the_window),
+	    cmocka_unit_test(room_is_never_more_than_the_largest_window),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
