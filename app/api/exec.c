@@ -13,7 +13,6 @@
 
 #define KILLED_MS 5000 /* a killed command is gone by then */
 #define DETACH_MS 10000
-#define WIRE_OBJECTS 3 /* the version from which on execs have ids */
 
 static bool
 client_gone(void *arg)
@@ -92,21 +91,6 @@ detach_exec(struct call *c, const struct exec_request *rq, struct run *run,
 	return call_answer(c, &w, 202, e);
 }
 
-/* An init that knows no exec objects knows no ids. */
-static int
-set_id(struct exec_request *rq, const struct run *run, const char *id,
-    struct err *e)
-{
-	if (run->guest_wire >= WIRE_OBJECTS)
-		rq->wire.id = id;
-	else if (rq->wire.keep || rq->wire.feedable)
-		return err_set(e, ERR_UNSUPPORTED,
-		    "Run %s was made before an upgrade: its commands can "
-		    "neither be detached nor fed, and have no terminal.",
-		    run->id);
-	return 0;
-}
-
 /* An admitted exec, from its run's record on. */
 static int
 exec_in(struct call *c, struct exec_request *rq, struct run *run, struct err *e)
@@ -120,15 +104,14 @@ exec_in(struct call *c, struct exec_request *rq, struct run *run, struct err *e)
 		return -1;
 	if (*rq->wire.user == '\0')
 		rq->wire.user = run->user;
-	if (set_id(rq, run, inflight_op(c->slot)->id, e) != 0)
-		return -1;
+	rq->wire.id = inflight_op(c->slot)->id;
 	rq->wire.generation = (uint64_t)inflight_op(c->slot)->generation;
 	const struct guest_order order = {
 	    &rq->wire, rq->stdin_text, rq->stdin_size, client_gone, c->x};
 	struct guest *guest = reach_exec(&c->ctx, run, &order, e);
 	if (guest == NULL)
 		return -1;
-	exchange_header(c->x, "X-Exec-Id", inflight_op(c->slot)->id);
+	exchange_header(c->x, "X-Exec-Id", rq->wire.id);
 	int rc = rq->detach ? detach_exec(c, rq, run, guest, e)
 			    : stream_exec(c, rq, guest, e);
 	guest_free(guest);

@@ -2,9 +2,11 @@
 #include "api/exec_input.h"
 #include "api/execs.h"
 #include "api/lease.h"
+#include "lib/clock.h"
 #include "lib/str.h"
 #include "run/execs.h"
 #include "run/exit.h"
+#include "run/reach.h"
 #include "json/read.h"
 
 #include <signal.h>
@@ -149,8 +151,9 @@ api_exec_end(struct call *c, struct err *e)
 
 /* -- standard input -------------------------------------------------------- */
 
+/* The body, as it comes, to an exec that is in flight. */
 static int
-feed(struct call *c, struct guest *g, struct err *e)
+feed(struct call *c, struct guest *g, int64_t *ret_since, struct err *e)
 {
 	int stall_ms = (int)c->ctx.config->client_stall_sec * 1000;
 	char piece[PIECE];
@@ -162,31 +165,33 @@ feed(struct call *c, struct guest *g, struct err *e)
 			return err_set(e, ERR_LEASE_SUPERSEDED,
 			    "The run was given to somebody else: this request "
 			    "was superseded.");
+		*ret_since = clock_mono_ms();
 		if (guest_feed(
 			g, piece, (size_t)n, c->x->client_fd, stall_ms, e) != 0)
 			return -1;
 	}
-	if (n < 0)
-		return -1;
-	return guest_feed_end(g, c->x->client_fd, stall_ms, e);
+	*ret_since = clock_mono_ms();
+	return n == 0 ? guest_feed_end(g, c->x->client_fd, stall_ms, e) : -1;
 }
 
-/* The body, as it comes, to an exec that is in flight. */
 static int
 feed_exec(
     struct call *c, const struct wire_act *act, struct run *run, struct err *e)
 {
+	int64_t stall_sec = c->ctx.config->client_stall_sec, since = 0;
 	struct guest *g = execs_input(&c->ctx, run, act, e);
 
 	if (g == NULL)
 		return -1;
-	int rc = feed(c, g, e);
+	int rc = feed(c, g, &since, e);
 	guest_free(g);
-	if (rc != 0 && e->kind == ERR_GONE_AWAY && !exchange_gone(c->x))
+	if (rc == 0 || e->kind != ERR_GUEST)
+		return rc;
+	if (clock_mono_ms() - since >= stall_sec * 1000)
 		return err_set(e, ERR_CONFLICT,
-		    "The command did not read its standard input for %lld s.",
-		    (long long)c->ctx.config->client_stall_sec);
-	return rc;
+		    "The command has read nothing for %lld s.",
+		    (long long)stall_sec);
+	return reach_explain(&c->ctx, run, e);
 }
 
 static int
