@@ -1,5 +1,5 @@
-/* Acting on exec objects (CONTRACT 3, 5): input, signals, the end; who may, and
- * what a takeover does to what runs in the background. */
+/* Acting on exec objects (CONTRACT 3, 5): input, signals, the end; and who may.
+ */
 #include "harness.h"
 #include "lib/mem.h"
 #include "objects.h"
@@ -349,35 +349,6 @@ only_the_holder_may(void **state)
 	assert_non_null(x.exit);
 }
 
-static void
-a_lease_leaves_the_background_alone_and_force_does_not(void **state)
-{
-	char id[ULID_SIZE];
-
-	(void)state;
-	object_sh("echo up; sleep 87655", id);
-	struct stream *s = object_follow(id, "");
-	assert_non_null(stream_await(s, "stdout", END_MS));
-	lease("{\"owner\":\"anna\",\"ttlSec\":60}", 1);
-	assert_true(object_is(id, "running"));
-	assert_false(stream_ended(s));
-	lease("{\"owner\":\"anna\",\"ttlSec\":60,\"force\":true}", 2);
-	assert_int_equal(proc_count("sleep 87655"), 0);
-	REPLY_AUTO r = object_get(id);
-	assert_int_equal(r.status, 200);
-	assert_string_equal(
-	    json_string_value(json_at(r.json, "state")), "exited");
-	assert_int_equal(json_integer_value(json_at(r.json, "exitCode")), -1);
-	assert_non_null(json_string_value(json_at(r.json, "error")));
-	EXECUTED_AUTO x = exec_finish(s);
-	stream_close(s);
-	assert_int_equal(exit_code(&x), -1);
-	assert_non_null(json_string_value(json_at(x.exit, "error")));
-	EXECUTED_AUTO again = object_read(id, "");
-	assert_true(str_starts(again.out.data, "up\n"));
-	assert_int_equal(exit_code(&again), -1);
-}
-
 int
 main(void)
 {
@@ -390,7 +361,6 @@ main(void)
 	    TEST(how_a_signal_ended_it_is_told),
 	    TEST(its_end_takes_all_that_it_started),
 	    TEST(only_the_holder_may),
-	    TEST(a_lease_leaves_the_background_alone_and_force_does_not),
 	};
 
 	return cmocka_run_group_tests(tests, setup, stack_stop);
