@@ -1,9 +1,11 @@
 /* The other end of an exec. */
 #include "guest.h"
 #include "lib/str.h"
-#include "lib/wire.h"
+#include "lib/wire_object.h"
 
 #include <poll.h>
+#include <pthread.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 
@@ -77,11 +79,76 @@ wait_for_end(int fd, const struct fake_guest *g, struct buf *in, size_t *used)
 	size_t size;
 
 	while ((type = next_frame(fd, g, in, used, &payload, &size)) != 0)
-		if (type == WIRE_KILL) {
-			wire_put_exit(&out, &killed);
+		if (type == WIRE_KILL || type == WIRE_DETACH) {
+			if (type == WIRE_KILL)
+				wire_put_exit(&out, &killed);
+			else
+				wire_put(&out, WIRE_DONE, NULL, 0);
 			send_frames(fd, &out, OUT_MAX);
 			return;
 		}
+}
+
+/* -- execs that run already ------------------------------------------------ */
+
+/* The last exec that was begun: it has said hi, and goes on for ever. */
+static struct {
+	pthread_mutex_t lock;
+	char id[WIRE_ID_MAX + 1];
+} last = {PTHREAD_MUTEX_INITIALIZER, ""};
+
+static void
+note(const struct wire_exec *x)
+{
+	(void)pthread_mutex_lock(&last.lock);
+	(void)snprintf(last.id, sizeof(last.id), "%s", x->id ? x->id : "");
+	(void)pthread_mutex_unlock(&last.lock);
+}
+
+static void
+add_list(struct buf *out)
+{
+	struct wire_info info = {
+	    .id = last.id, .cmd = "wait", .kept = true, .end = 3};
+
+	(void)pthread_mutex_lock(&last.lock);
+	if (*last.id != '\0')
+		wire_put_info(out, &info);
+	(void)pthread_mutex_unlock(&last.lock);
+}
+
+/* Something other than a command; what it asks for is done, whatever exec it
+ * is about. */
+static void
+answer(int fd, const struct fake_guest *g, enum wire_type type,
+    const char *payload, size_t size, struct buf *in, size_t *used)
+{
+	static const struct wire_exit ended = {.code = 0};
+	struct wire_act act = {.what = WIRE_ACT_SIGNAL};
+	BUF_AUTO out = BUF_INIT(OUT_MAX);
+	struct err e;
+
+	if (type == WIRE_ACT && wire_get_act(payload, size, &act, &e) != 0)
+		return;
+	if (type == WIRE_ATTACH || act.what == WIRE_ACT_INPUT)
+		wire_put(&out, WIRE_STARTED, NULL, 0);
+	if (act.what == WIRE_ACT_INPUT) {
+		send_frames(fd, &out, OUT_MAX);
+		buf_reset(&out);
+		while ((type = next_frame(fd, g, in, used, &payload, &size)) !=
+		       WIRE_STDIN_END)
+			if (type == 0)
+				return;
+	}
+	if (type == WIRE_LIST)
+		add_list(&out);
+	if (type == WIRE_ATTACH) {
+		wire_put(&out, WIRE_STDOUT, "hi\n", 3);
+		wire_put_exit(&out, &ended);
+	} else {
+		wire_put(&out, WIRE_DONE, NULL, 0);
+	}
+	send_frames(fd, &out, g->cut ? out.size - 1 : OUT_MAX);
 }
 
 void
@@ -95,9 +162,13 @@ fake_guest(int fd, const struct fake_guest *g)
 	const char *payload;
 	size_t size, used = 0;
 
-	if (next_frame(fd, g, &in, &used, &payload, &size) != WIRE_EXEC ||
+	enum wire_type type = next_frame(fd, g, &in, &used, &payload, &size);
+	if (type == WIRE_LIST || type == WIRE_ATTACH || type == WIRE_ACT)
+		answer(fd, g, type, payload, size, &in, &used);
+	if (type != WIRE_EXEC ||
 	    wire_get_exec(payload, size, &store, &x, &e) != 0)
 		return;
+	note(&x);
 	wire_put(&started, WIRE_STARTED, NULL, 0);
 	if (g->cut) {
 		wire_put(&started, WIRE_STDOUT, "half a frame", 12);

@@ -4,7 +4,10 @@
  *
  *	exit N		ends with N
  *	say TEXT	prints TEXT and ends with 0
- *	wait		goes on until it is killed
+ *	wait		goes on until it is killed or detached
+ *
+ * The last one begun is listed for ever, and can be followed (it has said hi
+ * and ended) and acted on; so can any other id.
  */
 #ifndef SBX_TESTS_FAKE_GUEST_H
 #define SBX_TESTS_FAKE_GUEST_H
