@@ -14,73 +14,33 @@
 
 /* -- what the engine tells of a path -------------------------------------- */
 
-/* Exactly that many digits of *at, which moves behind them and the character
- * that must follow; 0 follows nothing. */
+/* RFC 3339 with a fraction, in the daemon's time zone: "Z", "+01:00". */
 static int
-digits(const char **at, int count, char then, int *ret_value)
+read_time(const char *text, int64_t *ret_ns)
 {
-	int value = 0;
+	struct tm tm = {0}, zone = {0};
+	int64_t fraction = 0, sec;
+	int unit = NS_PER_SEC / 10;
+	const char *at = strptime(text, "%Y-%m-%dT%H:%M:%S", &tm);
 
-	for (; count > 0; count--, (*at)++) {
-		if (**at < '0' || **at > '9')
-			return -1;
-		value = value * 10 + (**at - '0');
-	}
-	*ret_value = value;
-	if (then == '\0')
-		return 0;
-	return *(*at)++ == then ? 0 : -1;
-}
-
-/* The offset from UTC that ends a time: "Z", "+01:00". */
-static int
-zone(const char *at, int *ret_sec)
-{
-	int sign = *at == '-' ? -1 : 1, hours = 0, minutes = 0;
-
-	*ret_sec = 0;
-	if (str_eq(at, "Z"))
-		return 0;
-	if (*at != '+' && *at != '-')
-		return -1;
-	at++;
-	if (digits(&at, 2, ':', &hours) != 0 ||
-	    digits(&at, 2, '\0', &minutes) != 0 || *at != '\0')
-		return -1;
-	*ret_sec = sign * (hours * 3600 + minutes * 60);
-	return 0;
-}
-
-/* RFC 3339 with up to nine digits of fraction, in the daemon's time zone. */
-static int
-read_time(const char *at, int64_t *ret_ns)
-{
-	struct tm tm = {0};
-	int64_t fraction = 0;
-	int offset = 0, unit = NS_PER_SEC / 10;
-
-	if (digits(&at, 4, '-', &tm.tm_year) != 0 ||
-	    digits(&at, 2, '-', &tm.tm_mon) != 0 ||
-	    digits(&at, 2, 'T', &tm.tm_mday) != 0 ||
-	    digits(&at, 2, ':', &tm.tm_hour) != 0 ||
-	    digits(&at, 2, ':', &tm.tm_min) != 0 ||
-	    digits(&at, 2, '\0', &tm.tm_sec) != 0)
+	if (at == NULL)
 		return -1;
 	if (*at == '.')
-		for (at++; *at >= '0' && *at <= '9' && unit > 0; at++) {
+		for (at++; *at >= '0' && *at <= '9'; at++, unit /= 10)
 			fraction += (*at - '0') * unit;
-			unit /= 10;
-		}
-	if (zone(at, &offset) != 0)
+	int sign = *at == '+' ? -1 : 1;
+	if (*at == '+' || *at == '-')
+		at = strptime(at + 1, "%H:%M", &zone);
+	else if (*at++ != 'Z')
 		return -1;
-	tm.tm_year -= 1900;
-	tm.tm_mon -= 1;
-	int64_t sec = (int64_t)timegm(&tm) - offset;
-	/* As far as 64 bits of nanoseconds go: 1677 to 2262. */
-	if (__builtin_mul_overflow(sec, NS_PER_SEC, &sec) ||
-	    __builtin_add_overflow(sec, fraction, &sec))
-		sec = tm.tm_year < 70 ? INT64_MIN : INT64_MAX;
-	*ret_ns = sec;
+	if (at == NULL || *at != '\0')
+		return -1;
+	sec = (int64_t)timegm(&tm) +
+	      sign * (zone.tm_hour * 3600 + zone.tm_min * 60);
+	/* As far as 64 bits of nanoseconds go: from 1677 to 2262. */
+	if (__builtin_mul_overflow(sec, NS_PER_SEC, ret_ns) ||
+	    __builtin_add_overflow(*ret_ns, fraction, ret_ns))
+		*ret_ns = sec < 0 ? INT64_MIN : INT64_MAX;
 	return 0;
 }
 
