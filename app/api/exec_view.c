@@ -2,9 +2,8 @@
 #include "api/exec_view.h"
 #include "api/exec_stream.h"
 
-/* Why it has no exit code of its own; NULL where it has, or ran out of time. */
-static const char *
-error_of(const struct wire_exit *x)
+const char *
+exec_view_error(const struct wire_exit *x)
 {
 	if (x->code != -1 || x->timed_out)
 		return NULL;
@@ -22,7 +21,8 @@ exec_view(struct jw *w, const struct wire_info *info)
 	jw_time(w, "startedAt", info->started_ms);
 	if (info->ended) {
 		jw_time(w, "endedAt", info->ended_ms);
-		exec_stream_ending(w, &info->exit, error_of(&info->exit));
+		exec_stream_ending(
+		    w, &info->exit, exec_view_error(&info->exit));
 	}
 	jw_bool(w, "detached", info->detached);
 	jw_bool(w, "stdin", info->feedable);

@@ -119,7 +119,7 @@ int
 api_exec_stream(struct call *c, struct err *e)
 {
 	char id[ULID_SIZE], exec[ULID_SIZE];
-	enum exec_format format;
+	enum exec_format format = EXEC_TEXT;
 	int64_t offset;
 	struct run run;
 

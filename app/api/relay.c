@@ -1,5 +1,6 @@
 /* What a command puts out, on its way to a client. */
 #include "api/relay.h"
+#include "api/exec_view.h"
 #include "lib/clock.h"
 #include "run/exit.h"
 
@@ -64,12 +65,21 @@ relay_lost(struct relay *r, const char *why)
 	(void)send_out(r);
 }
 
+static void
+add_ending(struct relay *r, const struct wire_exit *x)
+{
+	const char *error = exec_view_error(x);
+
+	/* There may be more to it, by now. */
+	if (error != NULL && !x->fenced)
+		error = run_lost(&r->call->ctx, r->run);
+	add_exit(r, x, error);
+}
+
 /* Add what one event has to say; true after an exit. */
 static bool
 add_event(struct relay *r, const struct guest_event *ev)
 {
-	bool ended = ev->type == GUEST_EXIT;
-
 	if (ev->type == GUEST_STDOUT)
 		exec_stream_output(
 		    &r->stream, EXEC_STDOUT, ev->bytes, ev->size, &r->out);
@@ -78,13 +88,9 @@ add_event(struct relay *r, const struct guest_event *ev)
 		    &r->stream, EXEC_STDERR, ev->bytes, ev->size, &r->out);
 	else if (ev->type == GUEST_GAP)
 		exec_stream_gap(&r->stream, ev->offset, &r->out);
-	else if (ended)
-		/* -1 and in time: ended from outside. */
-		add_exit(r, &ev->exit,
-		    ev->exit.code == -1 && !ev->exit.timed_out
-			? run_lost(&r->call->ctx, r->run)
-			: NULL);
-	return ended;
+	else if (ev->type == GUEST_EXIT)
+		add_ending(r, &ev->exit);
+	return ev->type == GUEST_EXIT;
 }
 
 enum relay_end
