@@ -10,6 +10,7 @@
 
 /* One argument may have 128 KiB with its NUL (MAX_ARG_STRLEN). */
 #define PIECE (120u * 1024)
+#define TERMINAL "TERM=xterm-256color"
 
 /* Both are NAME=... of the same name. */
 static bool
@@ -46,7 +47,7 @@ command_env(const struct wire_exec *x, const struct passwd_user *user,
 	const char *now = getenv("HOME");
 	const char *const *image = (const char *const *)environ;
 	const char **env = mem_alloc(
-	    mem_array(count(image) + count(x->env) + 3, sizeof(*env)));
+	    mem_array(count(image) + count(x->env) + 4, sizeof(*env)));
 	size_t n = 0;
 
 	if (tag != NULL)
@@ -59,6 +60,9 @@ command_env(const struct wire_exec *x, const struct passwd_user *user,
 		: now);
 	if (!overridden(home, x->env))
 		env[n++] = home;
+	if (x->cols > 0 && getenv("TERM") == NULL &&
+	    !overridden(TERMINAL, x->env))
+		env[n++] = TERMINAL;
 	for (; *image != NULL; image++)
 		if (!overridden(*image, x->env) && !same_name(*image, home))
 			env[n++] = *image;

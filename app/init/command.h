@@ -11,9 +11,10 @@
 
 /*
  * The environment of the command: ours (the image's, as Docker's exec gives
- * it) with the request's over it, and a HOME that is the user's; root_home is
- * uid 0's, and tag a setting that nothing overrides (NULL: none). Freed with
- * free(); strings are borrowed, one of them from home.
+ * it) with the request's over it, a HOME that is the user's, and a TERM where
+ * there is a terminal; root_home is uid 0's, and tag a setting that nothing
+ * overrides (NULL: none). Freed with free(); strings are borrowed, one of them
+ * from home.
  */
 const char **command_env(const struct wire_exec *x,
     const struct passwd_user *user, const char *root_home, const char *tag,

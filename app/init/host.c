@@ -60,19 +60,44 @@ host_request(struct host *h, int64_t deadline_ms, struct buf *frame,
 	return wire_get_exec(payload, size, store, ret_x, e);
 }
 
+void
+host_add_input(struct host *h, const char *bytes, size_t size)
+{
+	if (h->input_closed) {
+		h->taken += (uint32_t)size;
+		return;
+	}
+	buf_add(&h->input, bytes, size);
+	if (size > 0)
+		h->mid_line = bytes[size - 1] != '\n';
+}
+
+void
+host_end_input(struct host *h)
+{
+	if (!h->tty) {
+		h->input_end = true;
+		return;
+	}
+	/* VEOF ends a read(2); within a line the first one only passes on what
+	 * there is of it. */
+	buf_adds(&h->input, h->mid_line ? "\4\4" : "\4");
+	h->mid_line = false;
+}
+
 static void
 take_frame(
     struct host *h, enum wire_type type, const char *payload, size_t size)
 {
 	if (type == WIRE_KILL) {
 		h->kill = true;
+	} else if (type == WIRE_DETACH) {
+		h->detach = true;
 	} else if (type == WIRE_STDIN_END) {
-		h->input_end = true;
+		host_end_input(h);
 	} else if (type == WIRE_STDIN && !h->input_end) {
-		if (h->input_closed)
-			h->taken += (uint32_t)size;
-		else
-			buf_add(&h->input, payload, size);
+		h->owed += (uint32_t)size;
+		host_add_input(h, payload, size);
 		/* More than was on offer: not our host. */
 		h->gone = h->gone || h->input.over;
 	} else {
@@ -138,4 +163,17 @@ host_feed(struct host *h, int *fd)
 	h->input_closed = h->input_closed || h->input_end;
 	if (h->input_closed)
 		fd_close(fd);
+}
+
+uint32_t
+host_take_room(struct host *h)
+{
+	uint32_t room = h->taken < h->owed ? h->taken : h->owed;
+
+	/* In not too small coins. What else was taken came from elsewhere. */
+	if (room > 0 && room < WIRE_WINDOW / 2 && h->input.size > 0)
+		return 0;
+	h->owed -= room;
+	h->taken = 0;
+	return room;
 }

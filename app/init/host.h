@@ -1,6 +1,6 @@
 /*
  * What comes from the host: the request, and then standard input, its end, a
- * kill, or the end of the connection.
+ * kill, a farewell, or the end of the connection.
  */
 #ifndef SBX_INIT_HOST_H
 #define SBX_INIT_HOST_H
@@ -16,15 +16,19 @@ struct host {
 	struct buf input;  /* for the command's standard input */
 	bool input_end;	   /* nothing comes after input */
 	bool input_closed; /* the command does not take any more */
-	uint32_t taken;	   /* of what came, not yet given back as room */
-	bool kill;	   /* WIRE_KILL came */
-	bool gone;	   /* end of the connection, or nonsense on it */
+	uint32_t owed;	/* of what the host sent: not yet given back as room */
+	uint32_t taken; /* by the command, not yet looked at for that */
+	bool tty;	/* its end is told by a character (termios(3)) */
+	bool mid_line;	/* what came last was no end of a line */
+	bool kill;	/* WIRE_KILL came */
+	bool detach;	/* WIRE_DETACH came */
+	bool gone;	/* end of the connection, or nonsense on it */
 };
 
 #define HOST_INIT(fd_)                                                   \
 	{                                                                \
-		(fd_), BUF_INIT(WIRE_HEAD + WIRE_CHUNK),                 \
-		    BUF_INIT(WIRE_WINDOW), false, false, 0, false, false \
+		.fd = (fd_), .frames = BUF_INIT(WIRE_HEAD + WIRE_CHUNK), \
+		.input = BUF_INIT(WIRE_WINDOW)                           \
 	}
 
 /* Read the one WIRE_EXEC, until that deadline. *frame and *store are given
@@ -34,6 +38,13 @@ int host_request(struct host *h, int64_t deadline_ms, struct buf *frame,
 
 /* Take in what has arrived; fd is non-blocking and readable. */
 void host_receive(struct host *h);
+
+/* Into input, from elsewhere: bytes, and that there are no more. */
+void host_add_input(struct host *h, const char *bytes, size_t size);
+void host_end_input(struct host *h);
+
+/* How much room to give back now; it counts as given. */
+uint32_t host_take_room(struct host *h);
 
 /* Feed the command through *fd; closes it at the end or where the command
  * closed its own end, and sets it to -1. */

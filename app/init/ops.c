@@ -1,21 +1,28 @@
 /* The operations that PID 1 serves, in memory shared with their supervisors. */
 #include "init/ops.h"
+#include "init/object.h"
 
 #include <signal.h>
 #include <stdatomic.h>
+#include <string.h>
 #include <sys/mman.h>
 
 enum state { OP_NEW, OP_RUNS, OP_OVER };
 
 struct op {
-	pid_t pid; /* PID 1's alone; 0 is free, -1 about to be forked */
+	/* PID 1's alone: */
+	pid_t pid;	       /* 0: none, -1: about to be forked */
+	bool kept;	       /* what is told of it outlives the process */
+	struct object *object; /* once taken */
 	_Atomic uint64_t generation;
 	_Atomic int state;
 };
 
 struct ops {
 	_Atomic uint64_t fence;
+	uint64_t taken; /* as counted */
 	struct op op[OPS_MAX];
+	struct object object[OPS_MAX]; /* not touched before they are needed */
 };
 
 struct ops *
@@ -33,9 +40,11 @@ ops_take(struct ops *o)
 	for (size_t i = 0; i < OPS_MAX; i++) {
 		struct op *op = &o->op[i];
 
-		if (op->pid != 0)
+		if (op->pid != 0 || op->kept)
 			continue;
 		op->pid = -1;
+		op->object = &o->object[i];
+		object_clear(op->object, ++o->taken);
 		atomic_store(&op->generation, 0);
 		atomic_store(&op->state, OP_NEW);
 		return op;
@@ -43,10 +52,21 @@ ops_take(struct ops *o)
 	return NULL;
 }
 
+static void
+ended(struct op *op)
+{
+	op->pid = 0;
+	op->kept = object_outlives(op->object);
+	if (!op->kept)
+		object_release(op->object);
+}
+
 void
 op_forked(struct op *op, pid_t pid)
 {
-	op->pid = pid > 0 ? pid : 0;
+	op->pid = pid;
+	if (pid <= 0)
+		ended(op);
 }
 
 void
@@ -54,7 +74,46 @@ ops_reaped(struct ops *o, pid_t pid)
 {
 	for (size_t i = 0; i < OPS_MAX; i++)
 		if (o->op[i].pid == pid)
-			o->op[i].pid = 0;
+			ended(&o->op[i]);
+}
+
+struct op *
+ops_next(struct ops *o, const struct op *after)
+{
+	for (size_t i = after != NULL ? (size_t)(after - o->op) + 1 : 0;
+	     i < OPS_MAX; i++)
+		if (o->op[i].pid != 0 || o->op[i].kept)
+			return &o->op[i];
+	return NULL;
+}
+
+struct op *
+ops_find(struct ops *o, const char *id)
+{
+	for (struct op *op = ops_next(o, NULL); op; op = ops_next(o, op))
+		if (atomic_load(&op->object->listed) &&
+		    strcmp(op->object->id, id) == 0)
+			return op;
+	return NULL;
+}
+
+struct object *
+op_object(struct op *op)
+{
+	return op->object;
+}
+
+pid_t
+op_pid(const struct op *op)
+{
+	return op->pid;
+}
+
+void
+op_forget(struct op *op)
+{
+	op->kept = false;
+	object_release(op->object);
 }
 
 bool
@@ -94,8 +153,6 @@ ops_end_older(const struct ops *o, int sig)
 bool
 op_admit(const struct ops *o, struct op *op, uint64_t generation)
 {
-	if (op == NULL)
-		return true;
 	atomic_store(&op->generation, generation);
 	atomic_store(&op->state, OP_RUNS);
 	return !op_is_older(o, op);
@@ -111,6 +168,5 @@ op_is_older(const struct ops *o, const struct op *op)
 void
 op_over(struct op *op)
 {
-	if (op != NULL)
-		atomic_store(&op->state, OP_OVER);
+	atomic_store(&op->state, OP_OVER);
 }

@@ -17,10 +17,11 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#define OPS_MAX 512 /* at once */
+#define OPS_MAX 512 /* at once, kept execs that have ended included */
 
 struct ops;
 struct op;
+struct object;
 
 /* NULL where there is no memory. */
 struct ops *ops_new(void);
@@ -32,6 +33,19 @@ struct op *ops_take(struct ops *o);
 void op_forked(struct op *op, pid_t pid); /* pid <= 0: it was not */
 void ops_reaped(struct ops *o, pid_t pid);
 
+/* Those that are taken, one after another from NULL on; NULL: that was all. */
+struct op *ops_next(struct ops *o, const struct op *after);
+
+/* The exec of that id that is listed, or NULL. */
+struct op *ops_find(struct ops *o, const char *id);
+
+/* Its exec, an empty one for another operation. */
+struct object *op_object(struct op *op);
+pid_t op_pid(const struct op *op); /* 0: its process has ended */
+
+/* A kept exec that has ended is not to be kept any longer. */
+void op_forget(struct op *op);
+
 /* Raise the fence; false where it is there already. */
 bool ops_raise(struct ops *o, uint64_t generation);
 uint64_t ops_fence(const struct ops *o);
@@ -40,12 +54,14 @@ uint64_t ops_fence(const struct ops *o);
  * how many there are. */
 size_t ops_end_older(const struct ops *o, int sig);
 
-/* -- a supervisor's; op NULL is one that nothing fences -- */
+/* -- a supervisor's -- */
 
 /* Tell the generation; false where it is too old to begin. */
 bool op_admit(const struct ops *o, struct op *op, uint64_t generation);
+/* op NULL: false. */
 bool op_is_older(const struct ops *o, const struct op *op);
-/* The command has ended; what lives on is in the background. */
+/* The command has ended, or its host has left it to itself: what lives on is
+ * in the background, and no fence's. */
 void op_over(struct op *op);
 
 #endif

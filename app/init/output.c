@@ -36,7 +36,8 @@ output_frames(struct output *o)
 }
 
 ssize_t
-output_take(struct output *o, enum wire_type type, int fd)
+output_take(
+    struct output *o, enum wire_type type, int fd, const char **ret_bytes)
 {
 	size_t want = room(o) < WIRE_CHUNK ? room(o) : WIRE_CHUNK;
 	struct buf *frames = output_frames(o);
@@ -46,6 +47,7 @@ output_take(struct output *o, enum wire_type type, int fd)
 		errno = ENOBUFS; /* not reached: OUTPUT_MAX bounds want */
 		return -1;
 	}
+	*ret_bytes = frame + WIRE_HEAD;
 	ssize_t n = read(fd, frame + WIRE_HEAD, want);
 	if (n > 0) {
 		wire_head(frame, type, (size_t)n);

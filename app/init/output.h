@@ -30,8 +30,10 @@ bool output_empty(const struct output *o);
 /* There is room to read a good piece of output. */
 bool output_has_room(const struct output *o);
 
-/* Read once from fd into a frame of that type. As read(2). Needs room. */
-ssize_t output_take(struct output *o, enum wire_type type, int fd);
+/* Read once from fd into a frame of that type. As read(2). Needs room. What it
+ * read is at *ret_bytes until the next call. */
+ssize_t output_take(
+    struct output *o, enum wire_type type, int fd, const char **ret_bytes);
 
 /* Where a frame that must not wait is appended: out of the reserve. */
 struct buf *output_frames(struct output *o);

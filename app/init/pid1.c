@@ -125,8 +125,7 @@ pid1_run(const char *user, const char *socket, uint64_t memory_mib)
 	int signals = signalfd(-1, &all, SFD_CLOEXEC | SFD_NONBLOCK);
 	if (signals < 0)
 		return 1;
-	serve_init(&server);
-	(void)memory_mib; /* of kept execs, to come */
+	serve_init(&server, memory_mib);
 	if (serve_open(&server, socket, &e) != 0)
 		(void)fprintf(stderr, "sbx-init: %s\n", e.text);
 	(void)prctl(PR_SET_NAME, PID1_NAME);

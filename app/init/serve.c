@@ -1,28 +1,31 @@
 /* PID 1 as a server. */
 #include "init/serve.h"
-#include "init/exec.h"
-#include "init/file.h"
+#include "init/kept.h"
 #include "init/peer.h"
+#include "init/start.h"
 #include "lib/clock.h"
 #include "lib/fd.h"
-#include "lib/wire.h"
+#include "lib/wire_object.h"
 
 #include <errno.h>
 #include <signal.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #define BACKLOG 512
 #define FIRST_MS 10000 /* for a connection to say what it wants */
 #define FENCE_MS 3000  /* for what is older to end, before everything does */
-#define FENCE_LOOK_MS 2
+#define ACT_MS 10000   /* for a supervisor to do as it is told */
+#define LOOK_MS 2      /* between two looks at what wakes nobody */
+#define FIRST_MAX 128  /* a whole frame of those that PID 1 takes itself */
+#define LIST_SOME (16u * 1024) /* of a list, at a time */
 
 void
-serve_init(struct serve *s)
+serve_init(struct serve *s, uint64_t memory_mib)
 {
 	s->listener = -1;
+	s->memory = kept_memory(memory_mib);
 	s->ops = NULL;
 	for (int i = 0; i < SERVE_PENDING; i++)
 		s->connection[i] = (struct serve_connection){.fd = -1};
@@ -34,8 +37,8 @@ serve_open(struct serve *s, const char *path, struct err *e)
 	s->ops = ops_new();
 	if (s->ops == NULL)
 		return err_sys(e, ERR_INTERNAL, "no shared memory");
-	s->listener = fd_listen_unix(
-	    path != NULL ? path : PEER_SOCKET, 0600, BACKLOG, e);
+	s->listener =
+	    fd_listen_unix(path != NULL ? path : PEER_SOCKET, 0600, BACKLOG, e);
 	return s->listener >= 0 ? 0 : -1;
 }
 
@@ -48,6 +51,20 @@ free_connection(struct serve *s)
 	return NULL;
 }
 
+static void
+become(struct serve_connection *c, enum serve_doing doing, int64_t ms)
+{
+	c->doing = doing;
+	c->until = clock_mono_ms() + ms;
+}
+
+static void
+leave(struct serve_connection *c)
+{
+	buf_release(&c->frames);
+	fd_close(&c->fd);
+}
+
 /* -- answers of PID 1's own ------------------------------------------------ */
 
 /* The peer reads what it likes of it: a socket's buffer holds it whole. */
@@ -56,7 +73,7 @@ answer(struct serve_connection *c, const struct buf *frame)
 {
 	(void)!send(
 	    c->fd, frame->data, frame->size, MSG_DONTWAIT | MSG_NOSIGNAL);
-	fd_close(&c->fd);
+	leave(c);
 }
 
 static void
@@ -77,67 +94,43 @@ answer_fence(struct serve_connection *c, const struct wire_fenced *fenced)
 	answer(c, &frame);
 }
 
-/* -- operations ------------------------------------------------------------ */
-
-typedef int run_fn(const struct ops *ops, struct op *op);
-
-/* A process for an operation: run, under that name, speaks with the peer. */
 static void
-start(
-    struct serve *s, struct serve_connection *c, run_fn *run, const char *name)
+answer_done(struct serve_connection *c)
 {
-	struct op *op = ops_take(s->ops);
+	BUF_AUTO frame = BUF_INIT(WIRE_HEAD);
 
-	if (op == NULL) {
-		refuse(c, WIRE_FAIL_LIMIT,
-		    "the run has more commands than it can supervise");
-		return;
-	}
-	pid_t pid = fork();
-	if (pid == 0) {
-		if (dup2(c->fd, STDIN_FILENO) < 0 ||
-		    dup2(c->fd, STDOUT_FILENO) < 0)
-			_exit(1);
-		fd_close_from(STDERR_FILENO + 1);
-		(void)prctl(PR_SET_NAME, name);
-		_exit(run(s->ops, op));
-	}
-	op_forked(op, pid);
-	if (pid > 0)
-		fd_close(&c->fd);
-	else
-		refuse(c, WIRE_FAIL_LIMIT,
-		    "the run is at its limit of processes (limits.pids)");
+	wire_put(&frame, WIRE_DONE, NULL, 0);
+	answer(c, &frame);
 }
 
-static void
-begin_fence(struct serve *s, struct serve_connection *c)
-{
-	char frame[64];
-	struct err e = ERR_INIT;
-	enum wire_type type;
-	const char *payload;
-	uint64_t generation;
-	size_t size, used;
-	ssize_t n = recv(c->fd, frame, sizeof(frame), MSG_DONTWAIT);
+/* -- fences ---------------------------------------------------------------- */
 
-	if (n <= 0 ||
-	    wire_next(frame, (size_t)n, &type, &payload, &size, &used, &e) !=
-		1 ||
-	    type != WIRE_FENCE ||
-	    wire_get_fence(payload, size, &generation, &e) != 0) {
-		fd_close(&c->fd);
-		return;
-	}
+static void
+begin_fence(struct serve *s, struct serve_connection *c, uint64_t generation)
+{
 	if (!ops_raise(s->ops, generation)) {
 		const struct wire_fenced known = {false, ops_fence(s->ops)};
 
 		answer_fence(c, &known);
 		return;
 	}
+	become(c, SERVE_FENCES, FENCE_MS);
 	c->fence = generation;
-	c->until = clock_mono_ms() + FENCE_MS;
 	(void)ops_end_older(s->ops, SIGUSR1);
+}
+
+/* Some act of an older generation may yet have an effect. */
+static bool
+acts_older(const struct serve *s, uint64_t generation)
+{
+	for (int i = 0; i < SERVE_PENDING; i++) {
+		const struct serve_connection *c = &s->connection[i];
+
+		if (c->fd >= 0 && c->doing == SERVE_ACTS &&
+		    c->act.generation < generation && act_is_open(&c->act))
+			return true;
+	}
+	return false;
 }
 
 /* A supervisor can be stopped by root of the run, but not hold up a fence. */
@@ -146,31 +139,177 @@ go_on_fencing(struct serve *s, struct serve_connection *c)
 {
 	const struct wire_fenced done = {true, c->fence};
 
-	if (ops_end_older(s->ops, SIGCONT) == 0)
+	if (ops_end_older(s->ops, SIGCONT) == 0 && !acts_older(s, c->fence))
 		answer_fence(c, &done);
 	else if (clock_left(c->until) == 0)
 		(void)kill(-1, SIGKILL);
 }
 
+/* -- acts ------------------------------------------------------------------ */
+
+static const char *
+act_text(enum wire_fail why)
+{
+	switch (why) {
+	case WIRE_FAIL_FENCED:
+		return "the run was given to another holder meanwhile";
+	case WIRE_FAIL_EXEC_ABSENT:
+		return "no such command";
+	case WIRE_FAIL_EXEC_TTY:
+		return "the command has no terminal";
+	default:
+		return "the command has ended, or its input is closed";
+	}
+}
+
+static void
+go_on_acting(struct serve *s, struct serve_connection *c)
+{
+	enum act_state state = act_step(s->ops, &c->act);
+
+	if (state == ACT_DONE)
+		answer_done(c);
+	else if (state == ACT_FENCED)
+		refuse(c, WIRE_FAIL_FENCED, act_text(WIRE_FAIL_FENCED));
+	else if (clock_left(c->until) == 0)
+		refuse(c, WIRE_FAIL_INTERNAL,
+		    "the command's supervisor does not do it");
+}
+
+static void
+begin_act(struct serve *s, struct serve_connection *c, const struct wire_act *x)
+{
+	enum wire_fail why;
+	struct op *target;
+	const char *text;
+
+	if (act_begin(s->ops, x, &c->act, &target, &why) != 0) {
+		refuse(c, why, act_text(why));
+	} else if (x->what != WIRE_ACT_INPUT) {
+		become(c, SERVE_ACTS, ACT_MS);
+		go_on_acting(s, c);
+	} else if (start_feed(s->ops, c->fd, x, target, &why, &text) != 0) {
+		refuse(c, why, text);
+	} else {
+		leave(c);
+	}
+}
+
+/* -- lists ----------------------------------------------------------------- */
+
+/* Some more of the frames; false where those were all. */
+static bool
+list_more(struct serve *s, struct serve_connection *c)
+{
+	while (c->frames.size < LIST_SOME) {
+		struct op *op = ops_next(s->ops, c->told);
+
+		if (op == NULL)
+			return false;
+		c->told = op;
+		if (!atomic_load(&op_object(op)->listed))
+			continue;
+		const struct wire_info info = object_info(op_object(op));
+		wire_put_info(&c->frames, &info);
+	}
+	return true;
+}
+
+static void
+go_on_listing(struct serve *s, struct serve_connection *c)
+{
+	for (bool more = true; more || c->frames.size > 0;) {
+		if (more && !(more = list_more(s, c)))
+			wire_put(&c->frames, WIRE_DONE, NULL, 0);
+		ssize_t n = send(c->fd, c->frames.data, c->frames.size,
+		    MSG_DONTWAIT | MSG_NOSIGNAL);
+		if (n < 0 && errno == EAGAIN)
+			return;
+		if (n < 0)
+			break;
+		buf_drop(&c->frames, (size_t)n);
+	}
+	leave(c);
+}
+
 /* -- connections ----------------------------------------------------------- */
 
-/* It says what it wants: the head of a frame, which comes whole. */
+/* A whole frame, of one of the types that are short. */
+static void
+take(struct serve *s, struct serve_connection *c, enum wire_type type,
+    const char *payload, size_t size)
+{
+	struct wire_attach attach;
+	struct wire_act act;
+	struct err e = ERR_INIT;
+	uint64_t generation;
+	enum wire_fail why = WIRE_FAIL_INTERNAL;
+	const char *text = "no operation begins so";
+
+	if (type == WIRE_FENCE &&
+	    wire_get_fence(payload, size, &generation, &e) == 0) {
+		begin_fence(s, c, generation);
+	} else if (type == WIRE_ACT &&
+		   wire_get_act(payload, size, &act, &e) == 0) {
+		begin_act(s, c, &act);
+	} else if (type == WIRE_LIST) {
+		become(c, SERVE_LISTS, FIRST_MS);
+		go_on_listing(s, c);
+	} else if (type == WIRE_ATTACH &&
+		   wire_get_attach(payload, size, &attach, &e) == 0 &&
+		   start_attach(s->ops, c->fd, &attach, &why, &text) == 0) {
+		leave(c);
+	} else {
+		refuse(c, why, text);
+	}
+}
+
+static void
+begin(struct serve *s, struct serve_connection *c, const char *first)
+{
+	enum wire_fail why;
+	const char *text;
+	int rc = first[WIRE_HEAD - 1] == WIRE_FILE
+		     ? start_file(s->ops, c->fd, &why, &text)
+		     : start_exec(s->ops, c->fd, wire_peek_keep(first),
+			   s->memory, &why, &text);
+
+	if (rc == 0)
+		leave(c);
+	else
+		refuse(c, why, text);
+}
+
+/* It says what it wants. A long frame is left to the process that takes it. */
 static void
 hear(struct serve *s, struct serve_connection *c)
 {
-	char head[WIRE_HEAD];
-	ssize_t n = peer_peek(c->fd, head, sizeof(head));
+	char first[FIRST_MAX];
+	struct err e = ERR_INIT;
+	enum wire_type type;
+	const char *payload;
+	size_t size, used;
+	ssize_t n = peer_peek(c->fd, first, sizeof(first));
 
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
-	if (n != WIRE_HEAD)
-		fd_close(&c->fd);
-	else if (head[WIRE_HEAD - 1] == WIRE_FENCE)
-		begin_fence(s, c);
-	else if (head[WIRE_HEAD - 1] == WIRE_FILE)
-		start(s, c, file_run, "sbx-file");
-	else
-		start(s, c, exec_run, "sbx-exec");
+	if (n <= 0) {
+		leave(c);
+		return;
+	}
+	c->in_part = true;
+	if (n >= WIRE_PEEK && (first[WIRE_HEAD - 1] == WIRE_EXEC ||
+				  first[WIRE_HEAD - 1] == WIRE_FILE)) {
+		begin(s, c, first);
+		return;
+	}
+	int rc = wire_next(first, (size_t)n, &type, &payload, &size, &used, &e);
+	if (rc == 1) {
+		(void)!recv(c->fd, first, used, MSG_DONTWAIT);
+		take(s, c, type, payload, size);
+	} else if (rc < 0 || n == sizeof(first)) {
+		refuse(c, WIRE_FAIL_INTERNAL, "no operation begins so");
+	}
 }
 
 static void
@@ -183,24 +322,37 @@ accept_one(struct serve *s)
 	int fd = accept4(s->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 	if (fd >= 0 && !peer_is_host(fd))
 		fd_close(&fd);
-	*c = (struct serve_connection){fd, clock_mono_ms() + FIRST_MS, 0};
+	*c = (struct serve_connection){
+	    .fd = fd, .frames = BUF_INIT(LIST_SOME + 2 * WIRE_CMD_MAX)};
+	become(c, SERVE_HEARS, FIRST_MS);
 	if (fd >= 0)
 		hear(s, c);
 }
 
 /* -- the loop's ------------------------------------------------------------ */
 
-int
-serve_arm(const struct serve *s, struct pollfd *p)
+/* Nothing that poll(2) tells says when to go on. */
+static bool
+is_looked_at(const struct serve_connection *c)
 {
-	int64_t now = clock_mono_ms(), wait = -1;
+	return c->doing == SERVE_FENCES || c->doing == SERVE_ACTS ||
+	       (c->doing == SERVE_HEARS && c->in_part);
+}
+
+int
+serve_arm(struct serve *s, struct pollfd *p)
+{
+	int64_t now = clock_mono_ms();
+	int64_t wait = s->ops != NULL ? kept_expire(s->ops, now) : -1;
 	bool room = false;
 
 	for (int i = 0; i < SERVE_PENDING; i++) {
 		const struct serve_connection *c = &s->connection[i];
-		int64_t left = c->fence ? FENCE_LOOK_MS : c->until - now;
+		bool looks = is_looked_at(c);
+		int64_t left = looks ? LOOK_MS : c->until - now;
 
-		p[1 + i] = (struct pollfd){c->fence ? -1 : c->fd, POLLIN, 0};
+		p[1 + i] = (struct pollfd){looks ? -1 : c->fd,
+		    c->doing == SERVE_LISTS ? POLLOUT : POLLIN, 0};
 		room = room || c->fd < 0;
 		if (c->fd >= 0 && (wait < 0 || left < wait))
 			wait = left > 0 ? left : 0;
@@ -209,20 +361,37 @@ serve_arm(const struct serve *s, struct pollfd *p)
 	return (int)wait;
 }
 
+static void
+go_on(struct serve *s, struct serve_connection *c)
+{
+	switch (c->doing) {
+	case SERVE_HEARS:
+		hear(s, c);
+		break;
+	case SERVE_FENCES:
+		go_on_fencing(s, c);
+		break;
+	case SERVE_ACTS:
+		go_on_acting(s, c);
+		break;
+	case SERVE_LISTS:
+		go_on_listing(s, c);
+		break;
+	}
+}
+
 void
 serve_step(struct serve *s, const struct pollfd *p)
 {
 	for (int i = 0; i < SERVE_PENDING; i++) {
 		struct serve_connection *c = &s->connection[i];
 
-		if (c->fd < 0)
-			continue;
-		if (c->fence == 0 && p[1 + i].revents)
-			hear(s, c);
-		else if (c->fence == 0 && clock_left(c->until) == 0)
-			fd_close(&c->fd);
-		if (c->fd >= 0 && c->fence != 0)
-			go_on_fencing(s, c);
+		if (c->fd >= 0 && (is_looked_at(c) || p[1 + i].revents))
+			go_on(s, c);
+		if (c->fd >= 0 &&
+		    (c->doing == SERVE_HEARS || c->doing == SERVE_LISTS) &&
+		    clock_left(c->until) == 0)
+			leave(c);
 	}
 	if (p[0].revents)
 		accept_one(s);

@@ -1,6 +1,6 @@
 /*
  * PID 1 as a server: a unix socket on which the host's workers, and nobody
- * else, ask for operations; a process forked for each.
+ * else, ask for operations; a process forked for each that takes its time.
  *
  * Nothing here waits for a peer. A connection that does not say in time what it
  * wants is closed; one from inside the run is closed at once.
@@ -8,36 +8,51 @@
 #ifndef SBX_INIT_SERVE_H
 #define SBX_INIT_SERVE_H
 
+#include "init/act.h"
 #include "init/ops.h"
 #include "lib/err.h"
 
 #include <poll.h>
 #include <stdint.h>
 
-#define SERVE_PENDING 64 /* connections that have not said what they want */
+#define SERVE_PENDING 64 /* connections that PID 1 itself deals with */
+
+enum serve_doing {
+	SERVE_HEARS, /* it has not said yet what it wants */
+	SERVE_FENCES,
+	SERVE_ACTS,
+	SERVE_LISTS,
+};
 
 struct serve_connection {
-	int fd;		/* -1: free */
-	int64_t until;	/* then it is given up */
-	uint64_t fence; /* it waits for the end of what is older; 0: no */
+	int fd;	       /* -1: free */
+	int64_t until; /* then it is given up */
+	enum serve_doing doing;
+	bool in_part;	       /* HEARS: of what it wants, some has come */
+	uint64_t fence;	       /* FENCES: for the end of what is older */
+	struct act act;	       /* ACTS */
+	const struct op *told; /* LISTS: the last of those that were */
+	struct buf frames;     /* LISTS: not sent yet */
 };
 
 struct serve {
 	int listener;
+	uint64_t memory; /* for kept execs, in bytes */
 	struct ops *ops;
 	struct serve_connection connection[SERVE_PENDING];
 };
 
 #define SERVE_POLLS (SERVE_PENDING + 1)
 
-/* Before serve_open, and after one that failed, the calls below do nothing. */
-void serve_init(struct serve *s);
+/* Before serve_open, and after one that failed, the calls below do nothing.
+ * memory_mib is the run's limit, 0 where it is not known. */
+void serve_init(struct serve *s, uint64_t memory_mib);
 
 /* Listen on path, for root alone; NULL: on an abstract name (init/peer.h). */
 int serve_open(struct serve *s, const char *path, struct err *e);
 
 /* Fill in p (SERVE_POLLS) for poll(2); returns for how long, at most. */
-int serve_arm(const struct serve *s, struct pollfd *p);
+int serve_arm(struct serve *s, struct pollfd *p);
 
 /* Do what those say can be done. */
 void serve_step(struct serve *s, const struct pollfd *p);

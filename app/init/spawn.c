@@ -1,6 +1,7 @@
 /* Starting the command. */
 #include "init/spawn.h"
 #include "init/command.h"
+#include "init/tty.h"
 #include "init/user.h"
 #include "lib/fd.h"
 
@@ -21,10 +22,12 @@
 #define OOM_SCORE_ADJ "500" /* taken before the supervisor and PID 1 */
 
 enum { READ_END, WRITE_END };
+enum { MASTER, SLAVE };
 
-/* Ends for both sides of the child's four pipes. */
+/* Ends for both sides of the child's four pipes, or of a terminal and one
+ * pipe. */
 struct ends {
-	int input[2], output[2], error[2], report[2];
+	int input[2], output[2], error[2], report[2], tty[2];
 };
 
 static void
@@ -35,6 +38,7 @@ close_ends(struct ends *p)
 		fd_close(&p->output[i]);
 		fd_close(&p->error[i]);
 		fd_close(&p->report[i]);
+		fd_close(&p->tty[i]);
 	}
 }
 
@@ -55,12 +59,11 @@ open_null(void)
 }
 
 static int
-open_ends(struct ends *p, bool open_stdin)
+open_pipes(struct ends *p, bool open_stdin)
 {
 	/* The default 64 KiB: larger pipes of 500 commands run into the
 	 * kernel's limit per user (pipe(7), pipe-user-pages-soft). */
-	if (pipe2(p->output, O_CLOEXEC) != 0 ||
-	    pipe2(p->error, O_CLOEXEC) != 0 || pipe2(p->report, O_CLOEXEC) != 0)
+	if (pipe2(p->output, O_CLOEXEC) != 0 || pipe2(p->error, O_CLOEXEC) != 0)
 		return -1;
 	if (!open_stdin)
 		p->input[READ_END] = open_null();
@@ -71,9 +74,34 @@ open_ends(struct ends *p, bool open_stdin)
 	else if (fd_set_nonblock(p->input[WRITE_END], 1) != 0)
 		return -1;
 	if (fd_set_nonblock(p->output[READ_END], 1) != 0 ||
-	    fd_set_nonblock(p->error[READ_END], 1) != 0 ||
-	    fd_set_nonblock(p->report[READ_END], 1) != 0)
+	    fd_set_nonblock(p->error[READ_END], 1) != 0)
 		return -1;
+	return 0;
+}
+
+/* The master reads as output, and takes input. */
+static int
+open_tty(struct ends *p, const struct wire_exec *x, struct err *e)
+{
+	if (tty_open(x->cols, x->rows, &p->tty[MASTER], &p->tty[SLAVE], e) != 0)
+		return -1;
+	p->input[WRITE_END] = fcntl(p->tty[MASTER], F_DUPFD_CLOEXEC, 0);
+	p->output[READ_END] = fcntl(p->tty[MASTER], F_DUPFD_CLOEXEC, 0);
+	if (p->input[WRITE_END] < 0 || p->output[READ_END] < 0)
+		return err_sys(e, ERR_INTERNAL, "cannot use a terminal");
+	return 0;
+}
+
+static int
+open_ends(struct ends *p, const struct wire_exec *x, struct err *e)
+{
+	if (pipe2(p->report, O_CLOEXEC) != 0 ||
+	    fd_set_nonblock(p->report[READ_END], 1) != 0)
+		return err_sys(e, ERR_INTERNAL, "cannot make a pipe");
+	if (x->cols > 0)
+		return open_tty(p, x, e);
+	if (open_pipes(p, x->open_stdin || x->feedable) != 0)
+		return err_sys(e, ERR_INTERNAL, "cannot make a pipe");
 	return 0;
 }
 
@@ -115,6 +143,8 @@ give_pipes(const struct ends *p, const struct passwd_user *user)
 static int
 redirect(const struct ends *p, const struct passwd_user *user)
 {
+	if (p->tty[SLAVE] >= 0)
+		return tty_enter(p->tty[SLAVE], user->uid);
 	if (geteuid() == 0)
 		give_pipes(p, user);
 	if (dup2(p->input[READ_END], STDIN_FILENO) < 0 ||
@@ -166,12 +196,12 @@ spawn_start(struct spawn *ret_s, const struct wire_exec *x,
     const struct passwd_user *user, const char *const *env,
     enum wire_fail *ret_why, struct err *e)
 {
-	struct ends p = {{-1, -1}, {-1, -1}, {-1, -1}, {-1, -1}};
+	struct ends p = {{-1, -1}, {-1, -1}, {-1, -1}, {-1, -1}, {-1, -1}};
 
 	*ret_why = WIRE_FAIL_INTERNAL;
-	if (open_ends(&p, x->open_stdin) != 0) {
+	if (open_ends(&p, x, e) != 0) {
 		close_ends(&p);
-		return err_sys(e, ERR_INTERNAL, "cannot make a pipe");
+		return -1;
 	}
 	pid_t pid = fork();
 	if (pid == 0)
@@ -183,6 +213,7 @@ spawn_start(struct spawn *ret_s, const struct wire_exec *x,
 		    .output = {fd_take(&p.output[READ_END]),
 			fd_take(&p.error[READ_END])},
 		    .report = fd_take(&p.report[READ_END]),
+		    .tty = fd_take(&p.tty[MASTER]),
 		};
 	int error = errno;
 	close_ends(&p);

@@ -1,6 +1,6 @@
 /*
- * Starting the command: a child with pipes, the user of the image, and nothing
- * of ours but that.
+ * Starting the command: a child with pipes or a terminal, the user of the
+ * image, and nothing of ours but that.
  */
 #ifndef SBX_INIT_SPAWN_H
 #define SBX_INIT_SPAWN_H
@@ -14,6 +14,7 @@ struct spawn {
 	pid_t pid;
 	int input;     /* feeds its standard input; -1 where it has none */
 	int output[2]; /* its standard output and error; -1 once at the end */
+	int tty;       /* the master of its terminal, or -1 */
 	int report; /* end-of-file once it runs, else a struct spawn_report */
 };
 
