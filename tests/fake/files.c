@@ -135,7 +135,8 @@ send_entry(struct sending *s, const struct fake_file *f, size_t base)
 	    ['h'] = TAR_HARDLINK,
 	    ['l'] = TAR_SYMLINK,
 	    ['o'] = TAR_SYMLINK,
-	    ['p'] = TAR_FILE};
+	    ['p'] = TAR_FILE,
+	    ['s'] = TAR_FILE};
 	BUF_AUTO out = BUF_INIT(TAR_PUT_MAX);
 	struct tar_entry x = {.type = types[(unsigned char)f->type],
 	    .name = f->path + base,
