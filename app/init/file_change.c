@@ -1,5 +1,6 @@
 /* Directories made, and things moved. */
 #include "init/file_part.h"
+#include "init/transfer.h"
 #include "lib/fd.h"
 #include "lib/str.h"
 
@@ -70,9 +71,8 @@ fail_rename(struct file_op *f, int error)
 	case ENOTDIR:
 	case ENOTEMPTY:
 		return file_fail_errno(f, f->x.to, EEXIST);
-	case EXDEV:
-		return file_fail(f, WIRE_FAIL_NAME,
-		    "What is moved would come to another file system");
+	case ECANCELED:
+		return file_fail_fenced(f);
 	default:
 		return file_fail_errno(f, f->x.path, error);
 	}
@@ -95,7 +95,8 @@ move(struct file_op *f, const struct beneath *from, const struct beneath *to)
 	}
 	if (!file_may_finish(f))
 		return file_fail_fenced(f);
-	if (renameat(from->dir, from->name, to->dir, to->name) != 0)
+	if (renameat(from->dir, from->name, to->dir, to->name) != 0 &&
+	    (errno != EXDEV || transfer(f, from, to) != 0))
 		return fail_rename(f, errno);
 	/* rename(2) of one name of a file to another one does nothing. */
 	if (linked)
