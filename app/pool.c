@@ -2,7 +2,6 @@
 #include "pool.h"
 #include "docker/engine.h"
 #include "heart.h"
-#include "http/fcgi.h"
 #include "lib/clock.h"
 #include "lib/fd.h"
 #include "lib/log.h"
@@ -53,7 +52,7 @@ set_process_up(struct err *e)
 		files.rlim_cur = files.rlim_max;
 		(void)setrlimit(RLIMIT_NOFILE, &files);
 	}
-	return fcgi_setup(e) != 0 || engine_setup(e) != 0 ? -1 : 0;
+	return engine_setup(e);
 }
 
 static int

@@ -1,11 +1,13 @@
 /* Whole files, parts of them, archives: down and up. */
 #include "api/files_body.h"
 #include "http/range.h"
+#include "lib/clock.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 
 #define CHUNK (64 * 1024)
+#define LOOK_MS 1000 /* whether an upload that stopped is still wanted */
 #define NS_PER_SEC 1000000000
 
 void
@@ -192,23 +194,33 @@ files_body_check(const struct call *c, struct err *e)
 							      : 0;
 }
 
+/* As exchange_read. Who is given the run meanwhile does not wait for a client
+ * that has stopped sending. */
+static int64_t
+read_more(struct call *c, char *to, size_t size, struct err *e)
+{
+	int64_t until =
+	    clock_mono_ms() + c->ctx.config->client_stall_sec * 1000;
+
+	while (!inflight_lost(c->slot))
+		if (exchange_await(c->x, -1, LOOK_MS) || clock_left(until) == 0)
+			return exchange_read(c->x, to, size, 1, e);
+	return err_set(e, ERR_LEASE_SUPERSEDED,
+	    "The run was given to somebody else meanwhile: this upload is "
+	    "superseded.");
+}
+
 int
 files_take(struct call *c, struct files *f, struct err *e)
 {
-	int stall_ms = (int)c->ctx.config->client_stall_sec * 1000;
 	uint64_t left = files_body_max(c);
 	char chunk[CHUNK];
 	int64_t n;
 
-	while (
-	    (n = exchange_read(c->x, chunk, sizeof(chunk), stall_ms, e)) > 0) {
+	while ((n = read_more(c, chunk, sizeof(chunk), e)) > 0) {
 		if ((uint64_t)n > left)
 			return too_large(c, e);
 		left -= (uint64_t)n;
-		if (inflight_lost(c->slot))
-			return err_set(e, ERR_LEASE_SUPERSEDED,
-			    "The run was given to somebody else meanwhile: "
-			    "this upload is superseded.");
 		if (files_send(f, chunk, (size_t)n, e) != 0)
 			return -1;
 	}

@@ -1,8 +1,8 @@
 /*
  * One request and its reply, whatever carries it.
  *
- * fcgi.c (the only file that knows libfcgi) fills the request half and
- * implements the writing. Strings live in the arena until the request ends. A
+ * fcgi.c fills the request half and implements the reading of its body and the
+ * writing. Strings live in the arena until the request ends. A
  * handler either replies once (exchange_reply*) or opens a stream and writes
  * to it. After a write failed the client is gone: further writes fail too.
  */
@@ -29,7 +29,7 @@ struct exchange {
 	const char *method; /* as sent */
 	const char *target; /* raw request target */
 	char *path;	    /* decoded path, before it was split */
-	char **seg; /* EXCHANGE_SEGMENTS at most */
+	char **seg;	    /* EXCHANGE_SEGMENTS at most */
 	int seg_count;
 	const char *query; /* raw, "" where none */
 	const char *authorization, *accept, *idempotency_key; /* "" if absent */
@@ -62,6 +62,11 @@ int exchange_body(
  * where none came for stall_ms (more than 0): nothing can be read then. */
 int64_t exchange_read(
     struct exchange *x, char *to, size_t size, int stall_ms, struct err *e);
+
+/* Wait until exchange_read has something, if only the body's end or that the
+ * client left: true; false where other_fd (-1: none) became readable first, or
+ * after timeout_ms. */
+bool exchange_await(struct exchange *x, int other_fd, int timeout_ms);
 
 /* Add a reply header line, before the reply begins. Name and value are ours or
  * were validated: no CR, LF, and all lines together fit (else this aborts). */

@@ -1,57 +1,67 @@
-/* Requests and replies over libfcgi. */
+/* Requests and replies over FastCGI connections. */
 #include "http/fcgi.h"
+#include "http/link.h"
 #include "http/problem.h"
 #include "lib/clock.h"
 #include "lib/fd.h"
 #include "lib/mem.h"
 #include "lib/str.h"
 
-#include <errno.h>
-#include <fcgiapp.h>
 #include <inttypes.h>
-#include <limits.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #define LINGER_MS 5000 /* for a peer that still sends a body nobody reads */
-#define WRITE_CHUNK (64 * 1024)
+#define PARAMS_MAX (256 * 1024)
 
 struct fcgi {
-	FCGX_Request request;
+	struct link link;
 	int watch; /* epoll: the connection's end, and cut_fd */
-	int64_t stall_sec;
+	struct buf params;
 	bool has_body;
 };
 
-int
-fcgi_setup(struct err *e)
-{
-	static const int signals[] = {SIGPIPE, SIGTERM, SIGUSR1};
-	struct sigaction before[3];
+/* What is read of the parameters of a request. */
+enum {
+	METHOD,
+	TARGET,
+	LENGTH,
+	CODING,
+	REQUEST_ID,
+	AUTHORIZATION,
+	ACCEPT,
+	IDEMPOTENCY_KEY,
+	RANGE,
+	IF_RANGE,
+	IF_NONE_MATCH,
+	IF_MODIFIED_SINCE,
+	PARAMS
+};
 
-	/* FCGX_Init installs handlers for these, without SA_RESTART, and its
-	 * reads and writes then fail with EINTR (FACTS A). */
-	for (int i = 0; i < 3; i++)
-		(void)sigaction(signals[i], NULL, &before[i]);
-	int rc = FCGX_Init();
-	for (int i = 0; i < 3; i++)
-		(void)sigaction(signals[i], &before[i], NULL);
-	if (rc != 0)
-		return err_set(
-		    e, ERR_INTERNAL, "cannot set libfcgi up: error %d", rc);
-	return 0;
-}
+static const char *const param_name[PARAMS] = {
+    [METHOD] = "REQUEST_METHOD",
+    [TARGET] = "REQUEST_URI",
+    [LENGTH] = "CONTENT_LENGTH",
+    [CODING] = "HTTP_TRANSFER_ENCODING",
+    [REQUEST_ID] = "HTTP_X_REQUEST_ID",
+    [AUTHORIZATION] = "HTTP_AUTHORIZATION",
+    [ACCEPT] = "HTTP_ACCEPT",
+    [IDEMPOTENCY_KEY] = "HTTP_IDEMPOTENCY_KEY",
+    [RANGE] = "HTTP_RANGE",
+    [IF_RANGE] = "HTTP_IF_RANGE",
+    [IF_NONE_MATCH] = "HTTP_IF_NONE_MATCH",
+    [IF_MODIFIED_SINCE] = "HTTP_IF_MODIFIED_SINCE",
+};
 
 struct fcgi *
 fcgi_new(int64_t stall_sec, int cut_fd, struct err *e)
 {
 	struct epoll_event event = {.events = EPOLLIN};
+	const struct buf params = BUF_INIT(PARAMS_MAX);
 	FD_AUTO watch = epoll_create1(EPOLL_CLOEXEC);
 
 	if (watch < 0 || epoll_ctl(watch, EPOLL_CTL_ADD, cut_fd, &event) != 0) {
@@ -59,8 +69,9 @@ fcgi_new(int64_t stall_sec, int cut_fd, struct err *e)
 		return NULL;
 	}
 	struct fcgi *f = mem_zalloc(sizeof(*f));
+	f->params = params;
 	f->watch = fd_take(&watch);
-	f->stall_sec = stall_sec;
+	link_init(&f->link, f->watch, (int)stall_sec * 1000);
 	return f;
 }
 
@@ -69,28 +80,66 @@ fcgi_free(struct fcgi *f)
 {
 	if (f == NULL)
 		return;
+	link_release(&f->link);
+	buf_release(&f->params);
 	fd_close(&f->watch);
 	free(f);
 }
 
-static int
-set_timeout(int fd, int which, int64_t seconds)
-{
-	struct timeval t = {.tv_sec = seconds};
+/* -- begin and end ------------------------------------------------------- */
 
-	return setsockopt(fd, SOL_SOCKET, which, &t, sizeof(t));
+static void
+take_param(
+    struct arena *a, const struct record_param *p, const char *value[PARAMS])
+{
+	for (int i = 0; i < PARAMS; i++)
+		if (value[i] == NULL && strlen(param_name[i]) == p->name_size &&
+		    memcmp(param_name[i], p->name, p->name_size) == 0)
+			value[i] = arena_strndup(a, p->value, p->value_size);
 }
 
-/* The same for reading, in milliseconds; 0 is no time at all. */
-static void
-set_receive_ms(int fd, int ms)
+static int
+read_params(
+    struct fcgi *f, struct arena *a, const char *value[PARAMS], struct err *e)
 {
-	struct timeval t = {ms / 1000, ms % 1000 * 1000};
+	const char *at = f->params.data, *end = at + f->params.size;
+	struct record_param p;
+	int more;
 
-	if (ms == 0)
-		t.tv_usec = 1; /* 0 would be for ever */
+	while ((more = record_param(&at, end, &p)) > 0)
+		take_param(a, &p, value);
+	for (int i = 0; i < PARAMS; i++)
+		if (value[i] == NULL)
+			value[i] = "";
+	return more == 0 ? 0
+			 : err_set(e, ERR_INPUT, "the parameters broke off");
+}
 
-	(void)setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &t, sizeof(t));
+static void
+fill(struct fcgi *f, struct arena *a, const char *const value[PARAMS],
+    struct exchange *x)
+{
+	memset(x, 0, sizeof(*x));
+	x->arena = a;
+	x->carrier = f;
+	x->client_fd = f->watch;
+	x->id = exchange_id_valid(value[REQUEST_ID]) ? value[REQUEST_ID]
+						     : exchange_id_make(a);
+	x->method = value[METHOD];
+	x->target = value[TARGET];
+	x->path = arena_strdup(a, "");
+	x->query = "";
+	x->authorization = value[AUTHORIZATION];
+	x->accept = value[ACCEPT];
+	x->idempotency_key = value[IDEMPOTENCY_KEY];
+	x->range = value[RANGE];
+	x->if_range = value[IF_RANGE];
+	x->if_none_match = value[IF_NONE_MATCH];
+	x->if_modified_since = value[IF_MODIFIED_SINCE];
+	x->head = str_eq(x->method, "HEAD");
+	if (str_to_int(value[LENGTH], 0, INT64_MAX, &x->content_length) != 0)
+		x->content_length = -1;
+	f->has_body = x->content_length > 0 || *value[CODING] != '\0';
 }
 
 /*
@@ -99,185 +148,88 @@ set_receive_ms(int fd, int ms)
  * client that did by closing (FACTS A).
  */
 static int
-watch_peer(struct fcgi *f, int fd)
+watch_peer(struct fcgi *f, struct err *e)
 {
 	struct epoll_event event = {.events = EPOLLRDHUP};
 
-	return epoll_ctl(f->watch, EPOLL_CTL_ADD, fd, &event);
-}
-
-static const char *
-param(struct fcgi *f, struct arena *a, const char *name)
-{
-	const char *value = FCGX_GetParam(name, f->request.envp);
-
-	return arena_strdup(a, value != NULL ? value : "");
-}
-
-static void
-fill(struct fcgi *f, struct arena *a, struct exchange *x)
-{
-	const char *length = param(f, a, "CONTENT_LENGTH");
-	const char *coding = param(f, a, "HTTP_TRANSFER_ENCODING");
-	const char *id = param(f, a, "HTTP_X_REQUEST_ID");
-
-	memset(x, 0, sizeof(*x));
-	x->arena = a;
-	x->carrier = f;
-	x->client_fd = f->watch;
-	x->id = exchange_id_valid(id) ? id : exchange_id_make(a);
-	x->method = param(f, a, "REQUEST_METHOD");
-	x->target = param(f, a, "REQUEST_URI");
-	x->path = arena_strdup(a, "");
-	x->query = "";
-	x->authorization = param(f, a, "HTTP_AUTHORIZATION");
-	x->accept = param(f, a, "HTTP_ACCEPT");
-	x->idempotency_key = param(f, a, "HTTP_IDEMPOTENCY_KEY");
-	x->range = param(f, a, "HTTP_RANGE");
-	x->if_range = param(f, a, "HTTP_IF_RANGE");
-	x->if_none_match = param(f, a, "HTTP_IF_NONE_MATCH");
-	x->if_modified_since = param(f, a, "HTTP_IF_MODIFIED_SINCE");
-	x->head = str_eq(x->method, "HEAD");
-	if (str_to_int(length, 0, INT64_MAX, &x->content_length) != 0)
-		x->content_length = -1;
-	f->has_body = x->content_length > 0 || *coding != '\0';
+	if (epoll_ctl(f->watch, EPOLL_CTL_ADD, f->link.fd, &event) != 0)
+		return err_sys(e, ERR_INTERNAL, "cannot watch a client");
+	return 0;
 }
 
 int
 fcgi_begin(
     struct fcgi *f, int fd, struct arena *a, struct exchange *x, struct err *e)
 {
-	FCGX_Request *r = &f->request;
+	const char *value[PARAMS] = {NULL};
 
-	(void)set_timeout(fd, SO_RCVTIMEO, FCGI_HEAD_SEC);
-	(void)set_timeout(fd, SO_SNDTIMEO, f->stall_sec);
-	(void)FCGX_InitRequest(r, -1, 0);
-	/* FCGX_Accept_r begins by finishing the request before this one:
-	 * without keepConnection that would close fd. Where what arrives is no
-	 * request it closes fd and goes on to accept from -1, which fails. */
-	r->ipcFd = fd;
-	r->keepConnection = 1;
-	int rc = FCGX_Accept_r(r);
-	if (rc != 0)
-		return err_set(e, ERR_INPUT,
-		    "what came over the socket is no FastCGI request (%d)", rc);
-	fill(f, a, x);
-	/* Parameters that broke off pass for complete ones in the library. */
-	if (FCGX_GetError(r->in) != 0)
-		(void)err_set(e, ERR_INPUT, "the parameters broke off");
-	else if (watch_peer(f, fd) != 0)
-		(void)err_sys(e, ERR_INTERNAL, "cannot watch a client");
-	else
+	link_begin(&f->link, fd);
+	if (link_head(&f->link, FCGI_HEAD_SEC * 1000, &f->params, e) == 0 &&
+	    read_params(f, a, value, e) == 0 && watch_peer(f, e) == 0) {
+		fill(f, a, value, x);
 		return 0;
-	x->gone = true;
-	fcgi_end(f, x);
+	}
+	fd_close(&f->link.fd);
 	return -1;
-}
-
-/* The peer may be sending a body that nobody read. Closing now would fail its
- * write, and nginx would answer 502 instead of what we said: let it finish or
- * leave. */
-static void
-linger(int fd)
-{
-	int64_t deadline = clock_mono_ms() + LINGER_MS;
-	char waste[16 * 1024];
-	struct pollfd p = {fd, POLLIN, 0};
-
-	(void)shutdown(fd, SHUT_WR);
-	while (poll(&p, 1, clock_left(deadline)) > 0)
-		if (recv(fd, waste, sizeof(waste), MSG_DONTWAIT) <= 0)
-			break;
 }
 
 void
 fcgi_end(struct fcgi *f, struct exchange *x)
 {
-	FCGX_Request *r = &f->request;
-	int fd = r->ipcFd;
+	struct link *l = &f->link;
 
-	/* Where there is no body its empty end is on the way, mostly here
-	 * already: closing before it would fail the peer's write. */
-	if (!f->has_body && !x->gone)
-		(void)FCGX_GetChar(r->in);
-	bool unread = FCGX_HasSeenEOF(r->in) != EOF;
-
-	(void)epoll_ctl(f->watch, EPOLL_CTL_DEL, fd, NULL);
-	/* After an error the library still writes its closing records, and
-	 * waits for the peer to close: both end at once on a dead socket. */
-	if (x->gone || FCGX_GetError(r->in) != 0 || FCGX_GetError(r->out) != 0)
-		(void)shutdown(fd, SHUT_RDWR);
-	/* The connection is closed here and not by the library, which would
-	 * wait for the peer even where nothing is left to arrive. */
-	r->keepConnection = 1;
-	FCGX_Finish_r(r);
-	fd = r->ipcFd;
-	if (fd < 0)
-		return;
-	if (unread)
-		linger(fd);
-	fd_close(&fd);
+	if (!x->gone && link_end(l) != 0)
+		x->gone = true;
+	(void)epoll_ctl(f->watch, EPOLL_CTL_DEL, l->fd, NULL);
+	/* The body's end is on the way, mostly here already; or the peer is
+	 * sending a body that nobody read. Closing now would fail its write,
+	 * and nginx would answer 502 instead of what we said. */
+	if (!x->gone) {
+		if (f->has_body)
+			(void)shutdown(l->fd, SHUT_WR);
+		link_drain(l, LINGER_MS);
+	}
+	fd_close(&l->fd);
 }
 
 /* -- reading ------------------------------------------------------------- */
 
-/* The body ended, or did not go on in time, or its sender left. */
 static int
-body_stopped(struct exchange *x, FCGX_Stream *in, int limit_sec, struct err *e)
+gone(struct exchange *x, struct err *e)
 {
-	int error = FCGX_GetError(in);
-
-	if (error == 0)
-		return 0;
-	if (error != EAGAIN) {
-		x->gone = true;
-		return err_set(e, ERR_GONE_AWAY, "the client left in mid-body");
-	}
-	FCGX_ClearError(in); /* the answer can still be written */
-	return err_set(e, ERR_INPUT,
-	    "The body did not go on or end within %d s.", limit_sec);
+	x->gone = true;
+	return err_set(e, ERR_GONE_AWAY, "the client left");
 }
 
-/* Up to size bytes of body, as they come; 0 at its end. limit_sec: what the
- * deadline came from. */
 static int
-read_body(struct exchange *x, char *to, int size, int64_t deadline,
-    int limit_sec, struct err *e)
+body_failed(struct exchange *x, int64_t why, struct err *e)
 {
-	struct fcgi *f = x->carrier;
-	FCGX_Stream *in = f->request.in;
-
-	/* Asked for all of size the library would wait for all of it, however
-	 * slowly it comes: one byte, then what came with it. */
-	if (in->rdNext == in->stop)
-		set_receive_ms(f->request.ipcFd, clock_left(deadline));
-	int first = FCGX_GetChar(in);
-	if (first < 0)
-		return body_stopped(x, in, limit_sec, e);
-	*to = (char)first;
-	int more = (int)(in->stop - in->rdNext);
-	if (more > size - 1)
-		more = size - 1;
-	return 1 + (more > 0 ? FCGX_GetStr(to + 1, more, in) : 0);
+	if (why != LINK_LATE)
+		return gone(x, e);
+	return err_set(e, ERR_INPUT, "The body did not go on or end in time.");
 }
 
 int
 exchange_body(struct exchange *x, struct buf *into, size_t max, struct err *e)
 {
 	int64_t deadline = clock_mono_ms() + EXCHANGE_BODY_SEC * 1000;
+	int64_t known = x->content_length;
+	struct fcgi *f = x->carrier;
 	size_t begin = into->size;
 	char chunk[8 * 1024];
-	int n = 0;
+	int64_t n = 1;
 
-	if (x->content_length > (int64_t)max)
+	if (known > (int64_t)max)
 		goto too_large;
-	while ((n = read_body(x, chunk, sizeof(chunk), deadline,
-		    EXCHANGE_BODY_SEC, e)) > 0) {
+	while (n > 0 && (known < 0 || into->size - begin < (size_t)known)) {
+		n = link_body(&f->link, chunk, sizeof(chunk), deadline, true);
+		if (n < 0)
+			return body_failed(x, n, e);
 		if ((size_t)n > max - (into->size - begin))
 			goto too_large;
 		buf_add(into, chunk, (size_t)n);
 	}
-	return n;
+	return 0;
 too_large:
 	return err_set(e, ERR_TOO_LARGE,
 	    "The body is larger than %zu bytes, the most that is taken here.",
@@ -288,8 +240,23 @@ int64_t
 exchange_read(
     struct exchange *x, char *to, size_t size, int stall_ms, struct err *e)
 {
-	return read_body(x, to, size < INT_MAX ? (int)size : INT_MAX,
-	    clock_mono_ms() + stall_ms, stall_ms / 1000, e);
+	struct fcgi *f = x->carrier;
+	int64_t n = -1;
+
+	if (!x->gone)
+		n = link_body(
+		    &f->link, to, size, clock_mono_ms() + stall_ms, false);
+	return n < 0 ? body_failed(x, n, e) : n;
+}
+
+bool
+exchange_await(struct exchange *x, int other_fd, int timeout_ms)
+{
+	struct fcgi *f = x->carrier;
+	int came = x->gone ? -1 : link_await(&f->link, other_fd, timeout_ms);
+
+	x->gone = came < 0;
+	return came != 0;
 }
 
 bool
@@ -309,16 +276,8 @@ put(struct exchange *x, const char *bytes, size_t size, struct err *e)
 {
 	struct fcgi *f = x->carrier;
 
-	while (size > 0 && !x->gone) {
-		int n = size < WRITE_CHUNK ? (int)size : WRITE_CHUNK;
-
-		if (FCGX_PutStr(bytes, n, f->request.out) != n)
-			x->gone = true;
-		bytes += n;
-		size -= (size_t)n;
-	}
-	if (x->gone)
-		return err_set(e, ERR_GONE_AWAY, "the client left");
+	if (x->gone || link_put(&f->link, bytes, size) != 0)
+		return gone(x, e);
 	return 0;
 }
 
@@ -342,7 +301,6 @@ reason(int status)
 		return problem_title(status);
 	}
 }
-
 /* The header section. length is NULL where there is no Content-Length. */
 static int
 put_head(struct exchange *x, int status, const char *content_type,
@@ -415,7 +373,5 @@ exchange_flush(struct exchange *x, struct err *e)
 {
 	struct fcgi *f = x->carrier;
 
-	if (!x->gone && FCGX_FFlush(f->request.out) != 0)
-		x->gone = true;
-	return put(x, NULL, 0, e);
+	return x->gone || link_flush(&f->link) != 0 ? gone(x, e) : 0;
 }

@@ -17,8 +17,8 @@ split(struct exchange *x, struct err *e)
 		return err_set(e, ERR_PATH,
 		    "The path has more than %d segments.", EXCHANGE_SEGMENTS);
 	x->seg = arena_alloc(x->arena, most * sizeof(*x->seg));
-	x->seg_count = path_split(
-	    arena_strdup(x->arena, x->path), x->seg, (int)most, e);
+	x->seg_count =
+	    path_split(arena_strdup(x->arena, x->path), x->seg, (int)most, e);
 	return x->seg_count < 0 ? -1 : 0;
 }
 

@@ -50,7 +50,7 @@ int lease_release(struct redis *r, const char *id, const char *owner,
 /* An operation in flight. */
 struct op {
 	char run[ULID_SIZE], id[ULID_SIZE]; /* id "": a read */
-	int64_t generation; /* that it was admitted under */
+	int64_t generation;		    /* that it was admitted under */
 	int64_t window_ms; /* a run with autoExtend and less left is extended */
 };
 

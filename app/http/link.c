@@ -1,0 +1,235 @@
+/* Bytes of FastCGI connections. */
+#include "http/link.h"
+#include "lib/clock.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+
+#define HEAD_READ (8 * 1024)
+#define HEAD_MAX (256 * 1024) /* nginx takes headers of 32 KiB */
+#define GATHER (16 * 1024)    /* of output, before it leaves unasked */
+
+void
+link_init(struct link *l, int watch, int stall_ms)
+{
+	const struct buf head = BUF_INIT(HEAD_MAX), out = BUF_INIT(GATHER);
+
+	*l = (struct link){.fd = -1, .watch = watch, .stall_ms = stall_ms};
+	l->head = head;
+	l->out = out;
+}
+
+void
+link_release(struct link *l)
+{
+	buf_release(&l->head);
+	buf_release(&l->out);
+}
+
+void
+link_begin(struct link *l, int fd)
+{
+	l->fd = fd;
+	memset(&l->body, 0, sizeof(l->body));
+	buf_reset(&l->out);
+}
+
+/* 1 where fd is ready, 0 where it is not in time, -1 where the peer left. */
+static int
+wait_for(const struct link *l, short what, int timeout_ms)
+{
+	struct pollfd p[] = {{l->fd, what, 0}, {l->watch, POLLIN, 0}};
+	int n = poll(p, 2, timeout_ms);
+
+	return p[1].revents != 0 ? -1 : n > 0;
+}
+
+/* -- reading ------------------------------------------------------------- */
+
+int
+link_head(struct link *l, int timeout_ms, struct buf *params, struct err *e)
+{
+	int64_t deadline = clock_mono_ms() + timeout_ms;
+	struct pollfd p = {l->fd, POLLIN, 0};
+	int64_t used = 0;
+
+	buf_reset(&l->head);
+	while (used == 0) {
+		char *to = buf_grow(&l->head, HEAD_READ);
+
+		if (to == NULL)
+			return err_set(e, ERR_INPUT,
+			    "the request's head is over %d bytes", HEAD_MAX);
+		if (poll(&p, 1, clock_left(deadline)) <= 0)
+			return err_set(e, ERR_INPUT, "no request came in time");
+		ssize_t n = recv(l->fd, to, HEAD_READ, MSG_PEEK | MSG_DONTWAIT);
+		if (n <= 0)
+			return err_set(e, ERR_INPUT, "the request broke off");
+		used = record_request(l->head.data, l->head.size + (size_t)n,
+		    &l->body.id, params);
+		if (used < 0)
+			return err_set(
+			    e, ERR_INPUT, "what came is no FastCGI request");
+		if (used > 0)
+			n = used - (int64_t)l->head.size;
+		if (recv(l->fd, to, (size_t)n, MSG_DONTWAIT) != n)
+			return err_set(e, ERR_INPUT, "the request broke off");
+		l->head.size += (size_t)n;
+	}
+	return 0;
+}
+
+/*
+ * Read once: content to where it belongs, at most size bytes of it, and where
+ * that is all of its record also what leads to the next one, so that large
+ * bodies are neither copied again nor read a record's head at a time.
+ */
+static int64_t
+receive(struct link *l, char *to, size_t size, bool careful)
+{
+	struct record_body *b = &l->body;
+	char behind[UINT8_MAX + RECORD_HEAD];
+	size_t direct = size < b->content ? size : b->content, more = 0;
+
+	if (direct == b->content)
+		more = b->padding;
+	if (b->content == 0 || !careful)
+		more += RECORD_HEAD - b->head_size;
+	struct iovec v[] = {{to, direct}, {behind, more}};
+	struct msghdr m = {.msg_iov = v, .msg_iovlen = 2};
+	ssize_t n = recvmsg(l->fd, &m, MSG_DONTWAIT);
+	if (n <= 0)
+		return n < 0 && errno == EAGAIN ? LINK_LATE : -1;
+	if ((size_t)n < direct)
+		direct = (size_t)n;
+	b->content -= direct;
+	if (record_squeeze(b, behind, (size_t)n - direct) < 0)
+		return -1;
+	return (int64_t)direct;
+}
+
+int64_t
+link_body(struct link *l, char *to, size_t size, int64_t deadline, bool careful)
+{
+	int64_t n = 0;
+
+	while (n == 0 && !l->body.ended) {
+		n = receive(l, to, size, careful);
+		if (n != LINK_LATE)
+			continue;
+		n = wait_for(l, POLLIN, clock_left(deadline));
+		if (n <= 0)
+			return n == 0 ? LINK_LATE : -1;
+		n = 0;
+	}
+	return n;
+}
+
+int
+link_await(struct link *l, int other_fd, int timeout_ms)
+{
+	struct pollfd p[] = {
+	    {l->fd, POLLIN, 0}, {l->watch, POLLIN, 0}, {other_fd, POLLIN, 0}};
+
+	if (l->body.ended)
+		return 1;
+	(void)poll(p, 3, timeout_ms);
+	if (p[1].revents != 0)
+		return -1;
+	return p[0].revents != 0;
+}
+
+void
+link_drain(struct link *l, int timeout_ms)
+{
+	int64_t deadline = clock_mono_ms() + timeout_ms;
+	struct pollfd p = {l->fd, POLLIN, 0};
+	char waste[16 * 1024];
+
+	while (!l->body.ended && poll(&p, 1, clock_left(deadline)) > 0) {
+		ssize_t n = recv(l->fd, waste, sizeof(waste), MSG_DONTWAIT);
+
+		if (n <= 0 || record_squeeze(&l->body, waste, (size_t)n) < 0)
+			return;
+	}
+}
+
+/* -- writing ------------------------------------------------------------- */
+
+static int
+send_all(const struct link *l, struct iovec *v, size_t count)
+{
+	while (count > 0) {
+		const struct msghdr m = {.msg_iov = v, .msg_iovlen = count};
+		ssize_t n = sendmsg(l->fd, &m, MSG_NOSIGNAL | MSG_DONTWAIT);
+
+		if (n < 0) {
+			if ((errno != EAGAIN && errno != EINTR) ||
+			    wait_for(l, POLLOUT, l->stall_ms) <= 0)
+				return -1;
+			continue;
+		}
+		for (; count > 0 && (size_t)n >= v->iov_len; count--, v++)
+			n -= (ssize_t)v->iov_len;
+		if (count > 0) {
+			v->iov_base = (char *)v->iov_base + n;
+			v->iov_len -= (size_t)n;
+		}
+	}
+	return 0;
+}
+
+/* What was gathered and these bytes behind it, in records. */
+static int
+send_records(struct link *l, const char *bytes, size_t size)
+{
+	size_t held = l->out.size;
+
+	while (held + size > 0) {
+		size_t room = RECORD_MAX - held, n = size < room ? size : room;
+		char head[RECORD_HEAD];
+		struct iovec v[] = {{head, RECORD_HEAD}, {l->out.data, held},
+		    {(void *)(uintptr_t)bytes, n}};
+
+		record_head(head, l->body.id, held + n);
+		if (send_all(l, v, 3) != 0)
+			return -1;
+		held = 0;
+		bytes += n;
+		size -= n;
+	}
+	buf_reset(&l->out);
+	return 0;
+}
+
+int
+link_put(struct link *l, const char *bytes, size_t size)
+{
+	if (size > GATHER - l->out.size)
+		return send_records(l, bytes, size);
+	buf_add(&l->out, bytes, size);
+	return 0;
+}
+
+int
+link_flush(struct link *l)
+{
+	return send_records(l, "", 0);
+}
+
+int
+link_end(struct link *l)
+{
+	char head[RECORD_HEAD], end[RECORD_END_SIZE];
+	struct iovec v[] = {{head, RECORD_HEAD}, {l->out.data, l->out.size},
+	    {end, sizeof(end)}};
+	bool empty = l->out.size == 0;
+
+	record_head(head, l->body.id, l->out.size);
+	record_end(end, l->body.id);
+	/* An empty record would be the end already. */
+	return empty ? send_all(l, v + 2, 1) : send_all(l, v, 3);
+}

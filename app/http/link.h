@@ -1,0 +1,57 @@
+/*
+ * One FastCGI connection as bytes: a request's head and body in, a reply's
+ * records out. Nothing here blocks longer than it is told to; whoever waits for
+ * a peer also waits for `watch`.
+ */
+#ifndef SBX_HTTP_LINK_H
+#define SBX_HTTP_LINK_H
+
+#include "http/record.h"
+#include "lib/err.h"
+
+struct link {
+	int fd;
+	int watch;    /* readable: the peer left, or is to be taken for gone */
+	int stall_ms; /* a peer that takes nothing for so long is gone */
+	struct buf head; /* as it was read */
+	struct record_body body;
+	struct buf out; /* of the reply, not sent yet */
+};
+
+/* Without a connection yet. */
+void link_init(struct link *l, int watch, int stall_ms);
+void link_release(struct link *l); /* closes no descriptor */
+
+/* A new connection. */
+void link_begin(struct link *l, int fd);
+
+/*
+ * Read the head of a request and not a byte more: what comes behind it, if only
+ * the empty record that ends a body, is left to the kernel. Where this process
+ * dies or cuts a reply the peer then sees the connection reset, and not an end
+ * that could be one of the reply.
+ */
+int link_head(
+    struct link *l, int timeout_ms, struct buf *params, struct err *e);
+
+/* Bytes of the body as they come: how many, 0 at its end; -1 where the peer
+ * left, aborted, or makes no sense; LINK_LATE where nothing came in time.
+ * careful: nothing is touched that may stand behind the body's bytes. */
+#define LINK_LATE (-2)
+int64_t link_body(
+    struct link *l, char *to, size_t size, int64_t deadline, bool careful);
+
+/* Wait until body bytes or its end can be had (1), or other_fd (-1: none) is
+ * readable or timeout_ms passed (0); -1 where the peer left. */
+int link_await(struct link *l, int other_fd, int timeout_ms);
+
+/* Add bytes to the reply; send what was gathered; that, and the reply's end.
+ * -1 where the peer left. */
+int link_put(struct link *l, const char *bytes, size_t size);
+int link_flush(struct link *l);
+int link_end(struct link *l);
+
+/* Take what still comes until the body ends or the peer closes. */
+void link_drain(struct link *l, int timeout_ms);
+
+#endif
