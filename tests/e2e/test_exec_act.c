@@ -199,7 +199,8 @@ input_that_nobody_reads_waits_and_is_in_flight(void **state)
 /* -- signals and the end --------------------------------------------------- */
 
 #define TRAPS                                                                \
-	"for s in HUP INT USR1 USR2 TERM; do trap \"echo $s\" $s; done; "    \
+	"exec 2>/dev/null; for s in HUP INT USR1 USR2 TERM; do trap \"echo " \
+	"$s\" $s; done; "                                                    \
 	"trap 'echo WINCH; exit 7' WINCH; echo up; while :; do sleep 0.02; " \
 	"done"
 
