@@ -25,6 +25,10 @@
 struct pid1 file_run;
 char file_text[WIRE_TEXT + 1];
 
+enum kind { PLAIN, SMALL, OVERLAY };
+
+static char overlay[64]; /* where its layers are */
+
 /* -- the run --------------------------------------------------------------- */
 
 const char *
@@ -38,52 +42,6 @@ file_at(const char *path)
 	return to;
 }
 
-static int
-open_run(bool small)
-{
-	if (geteuid() != 0)
-		return 0;
-	(void)signal(SIGPIPE, SIG_IGN);
-	file_run = pid1_root();
-	pid1_put_shell(&file_run);
-	assert_int_equal(chmod(file_run.root, 0755), 0);
-	assert_int_equal(mkdir(file_at("/work"), 0755), 0);
-	if (small)
-		assert_int_equal(mount("none", file_at("/work"), "tmpfs", 0,
-				     "size=1m,mode=0755"),
-		    0);
-	assert_int_equal(chown(file_at("/work"), FILE_USER, FILE_USER), 0);
-	/* Where the user could do harm, were it not confined. */
-	assert_int_equal(mkdir(file_at("/outside"), 0755), 0);
-	assert_int_equal(mkdir(file_at("/outside/dir"), 0755), 0);
-	pid1_put_file(&file_run, "/outside/secret", FILE_SECRET,
-	    strlen(FILE_SECRET), 0644);
-	pid1_put_file(&file_run, "/outside/dir/secret", FILE_SECRET,
-	    strlen(FILE_SECRET), 0644);
-	for (int i = 0; i < 4; i++)
-		assert_int_equal(
-		    chown(file_at((const char *[]){"/outside", "/outside/dir",
-			      "/outside/secret", "/outside/dir/secret"}[i]),
-			FILE_USER, FILE_USER),
-		    0);
-	pid1_start_ready(&file_run, "1000:1000");
-	return 0;
-}
-
-int
-file_open_run(void **state)
-{
-	(void)state;
-	return open_run(false);
-}
-
-int
-file_open_small(void **state)
-{
-	(void)state;
-	return open_run(true);
-}
-
 static int uploads;
 
 static int
@@ -95,6 +53,128 @@ remove_one(
 	if (strncmp(path + position->base, ".sbx-", 5) == 0)
 		uploads++;
 	return position->level > 0 ? remove(path) : 0;
+}
+
+/* Where the user could do harm, were it not confined. */
+static void
+make_outside(void)
+{
+	static const char *const owned[] = {"/outside", "/outside/dir",
+	    "/outside/secret", "/outside/dir/secret"};
+
+	assert_int_equal(mkdir(file_at("/outside"), 0755), 0);
+	assert_int_equal(mkdir(file_at("/outside/dir"), 0755), 0);
+	pid1_put_file(&file_run, "/outside/secret", FILE_SECRET,
+	    strlen(FILE_SECRET), 0644);
+	pid1_put_file(&file_run, "/outside/dir/secret", FILE_SECRET,
+	    strlen(FILE_SECRET), 0644);
+	for (size_t i = 0; i < sizeof(owned) / sizeof(owned[0]); i++)
+		assert_int_equal(
+		    chown(file_at(owned[i]), FILE_USER, FILE_USER), 0);
+}
+
+static void
+be_user_s(const char *path)
+{
+	assert_int_equal(lchown(path, FILE_USER, FILE_USER), 0);
+}
+
+/* What is below the overlay, made as its upper side would be. */
+static void
+make_lower(void)
+{
+	static const char *const all[] = {"lower", "lower/d", "lower/d/e",
+	    "lower/a", "lower/d/b", "lower/d/e/c", "lower/link"};
+	struct err e = ERR_INIT;
+	char path[200];
+
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+		(void)snprintf(
+		    path, sizeof(path), "%s/lower/%s", overlay, all[i]);
+		if (i < 3)
+			assert_int_equal(mkdir(path, 0755), 0);
+		else if (i < 6)
+			check_ok(fd_write_file(path, 0640, all[i] + 6,
+				     strlen(all[i] + 6), &e),
+			    &e);
+		else
+			assert_int_equal(symlink("a", path), 0);
+		be_user_s(path);
+	}
+}
+
+static void
+mount_overlay(void)
+{
+	static const char *const parts[] = {"lower", "upper", "work"};
+	char path[200], options[300];
+
+	(void)snprintf(overlay, sizeof(overlay), "/tmp/sbx-overlay-XXXXXX");
+	assert_non_null(mkdtemp(overlay));
+	/* Of its own: a box's /tmp may be an overlay itself. */
+	assert_int_equal(mount("none", overlay, "tmpfs", 0, NULL), 0);
+	for (size_t i = 0; i < 3; i++) {
+		(void)snprintf(path, sizeof(path), "%s/%s", overlay, parts[i]);
+		assert_int_equal(mkdir(path, 0755), 0);
+		be_user_s(path);
+	}
+	make_lower();
+	(void)snprintf(options, sizeof(options),
+	    "lowerdir=%s/lower,upperdir=%s/upper,workdir=%s/work", overlay,
+	    overlay, overlay);
+	assert_int_equal(
+	    mount("none", file_at("/work"), "overlay", 0, options), 0);
+	assert_int_equal(mkdir(file_at("/work/mount"), 0755), 0);
+	assert_int_equal(
+	    mount("none", file_at("/work/mount"), "tmpfs", 0, "size=1m"), 0);
+	be_user_s(file_at("/work/mount"));
+}
+
+static void
+unmount_overlay(void)
+{
+	(void)nftw(
+	    file_at("/work/mount"), remove_one, 50, FTW_PHYS | FTW_DEPTH);
+	assert_int_equal(umount(file_at("/work/mount")), 0);
+	assert_int_equal(umount(file_at("/work")), 0);
+	assert_int_equal(umount(overlay), 0);
+	assert_int_equal(rmdir(overlay), 0);
+}
+
+static int
+open_run(enum kind kind)
+{
+	if (geteuid() != 0)
+		return 0;
+	(void)signal(SIGPIPE, SIG_IGN);
+	file_run = pid1_root();
+	assert_int_equal(chmod(file_run.root, 0755), 0);
+	pid1_put_shell(&file_run);
+	assert_int_equal(mkdir(file_at("/work"), 0755), 0);
+	if (kind == SMALL)
+		assert_int_equal(mount("none", file_at("/work"), "tmpfs", 0,
+				     "size=1m,mode=0755"),
+		    0);
+	if (kind == OVERLAY)
+		mount_overlay();
+	be_user_s(file_at("/work"));
+	make_outside();
+	pid1_start_ready(&file_run, "1000:1000");
+	return 0;
+}
+
+int
+file_open_run(void **state)
+{
+	(void)state;
+	return open_run(PLAIN);
+}
+
+int
+file_open_small(void **state)
+{
+	(void)state;
+	return open_run(SMALL);
 }
 
 static void
@@ -112,7 +192,7 @@ check_secret(const char *path)
 }
 
 static int
-close_run(bool small)
+close_run(enum kind kind)
 {
 	struct stat st;
 
@@ -122,8 +202,10 @@ close_run(bool small)
 	uploads = 0;
 	(void)nftw(file_at("/work"), remove_one, 50, FTW_PHYS | FTW_DEPTH);
 	assert_int_equal(uploads, 0);
-	if (small)
+	if (kind == SMALL)
 		assert_int_equal(umount(file_at("/work")), 0);
+	if (kind == OVERLAY)
+		unmount_overlay();
 	check_secret("/outside/dir/secret");
 	check_secret("/outside/secret");
 	assert_int_equal(stat(file_at("/outside/dir"), &st), 0);
@@ -138,14 +220,28 @@ int
 file_close_run(void **state)
 {
 	(void)state;
-	return close_run(false);
+	return close_run(PLAIN);
 }
 
 int
 file_close_small(void **state)
 {
 	(void)state;
-	return close_run(true);
+	return close_run(SMALL);
+}
+
+int
+file_open_overlay(void **state)
+{
+	(void)state;
+	return open_run(OVERLAY);
+}
+
+int
+file_close_overlay(void **state)
+{
+	(void)state;
+	return close_run(OVERLAY);
 }
 
 pid_t

@@ -24,6 +24,12 @@ int file_close_run(void **state);
 int file_open_small(void **state);
 int file_close_small(void **state);
 
+/* The same with an overlay as /work, as a run has it from its image: below it
+ * the tree "lower" with "a", "link" to it, "d/b" and "d/e/c", each file with
+ * its name in it; and at "mount" another file system. */
+int file_open_overlay(void **state);
+int file_close_overlay(void **state);
+
 /* A path of the run's, from here, in one of four static buffers. */
 const char *file_at(const char *path);
 

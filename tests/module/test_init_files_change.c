@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -179,6 +180,75 @@ one_name_of_a_file_moves_onto_another(void **state)
 	assert_true(is_there("/work/same"));
 }
 
+static void
+what_rename_cannot_move_is_moved_all_the_same(void **state)
+{
+	struct wire_stat x;
+
+	(void)state;
+	need_root();
+	assert_int_equal(move("lower", "new/upper"), 0);
+	assert_false(is_there("/work/lower"));
+	has("new/upper/a", "a");
+	has("new/upper/link", "a");
+	has("new/upper/d/b", "d/b");
+	has("new/upper/d/e/c", "d/e/c");
+	/* To another file system, and back. */
+	assert_int_equal(move("new/upper", "mount/there"), 0);
+	assert_false(is_there("/work/new/upper"));
+	has("mount/there/link", "a");
+	has("mount/there/d/e/c", "d/e/c");
+	assert_int_equal(file_stat("mount/there/a", &x), 0);
+	assert_int_equal(x.mode, 0640);
+	assert_int_equal(move("mount/there/a", "a"), 0);
+	has("a", "a");
+	assert_int_equal(file_put("mount/b", "new", 3), 0);
+	assert_int_equal(move("mount/b", "a"), 0);
+	has("a", "new");
+	assert_int_equal(move("mount", "x"), WIRE_FAIL_DENIED);
+}
+
+static void
+a_full_disk_ends_a_move_without_loss(void **state)
+{
+	char *bytes = calloc(1, 2 << 20);
+
+	(void)state;
+	need_root();
+	assert_int_equal(file_put("lower/big", bytes, 2 << 20), 0);
+	assert_int_equal(move("lower/big", "mount/big"), WIRE_FAIL_SPACE);
+	assert_false(is_there("/work/mount/big"));
+	assert_int_equal(move("lower", "mount/all"), WIRE_FAIL_SPACE);
+	assert_true(is_there("/work/lower/big"));
+	free(bytes);
+}
+
+static void
+an_image_s_files_are_changed_as_others(void **state)
+{
+	BUF_AUTO names = BUF_INIT(10000);
+	struct wire_stat x;
+	size_t count;
+
+	(void)state;
+	need_root();
+	assert_int_equal(file_put("lower/link", "new", 3), 0);
+	has("lower/a", "new");
+	assert_int_equal(file_put("lower/d/n", "n", 1), 0);
+	assert_int_equal(file_list("lower/d", &names, &count), 0);
+	assert_int_equal(count, 3);
+	assert_int_equal(file_stat("lower/a", &x), 0);
+	assert_int_equal(x.mode, 0640);
+	assert_int_equal(file_do(WIRE_FILE_REMOVE, "lower/d/b"), 0);
+	assert_int_equal(file_get("lower/d/b", NULL), WIRE_FAIL_ABSENT);
+	assert_int_equal(remove_all("lower"), 0);
+	assert_int_equal(file_list("", &names, &count), 0);
+	assert_int_equal(count, 1);
+	assert_int_equal(file_do(WIRE_FILE_MKDIR, "lower/d"), 0);
+	assert_int_equal(file_list("lower/d", &names, &count), 0);
+	assert_int_equal(count, 0);
+}
+
 /* -- REMOVE ---------------------------------------------------------------- */
 
 static void
@@ -314,6 +384,10 @@ removing_ends_with_its_connection(void **state)
 #define TEST(f) \
 	cmocka_unit_test_setup_teardown(f, file_open_run, file_close_run)
 
+#define OVERLAY(f)                       \
+	cmocka_unit_test_setup_teardown( \
+	    f, file_open_overlay, file_close_overlay)
+
 int
 main(void)
 {
@@ -322,6 +396,9 @@ main(void)
 	    TEST(things_are_moved),
 	    TEST(moves_that_make_no_sense_are_refused),
 	    TEST(one_name_of_a_file_moves_onto_another),
+	    OVERLAY(what_rename_cannot_move_is_moved_all_the_same),
+	    OVERLAY(a_full_disk_ends_a_move_without_loss),
+	    OVERLAY(an_image_s_files_are_changed_as_others),
 	    TEST(files_and_trees_are_removed),
 	    TEST(a_tree_deeper_than_any_path_is_removed),
 	    TEST(a_wide_tree_is_removed),
