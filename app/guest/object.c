@@ -15,16 +15,18 @@ list(struct conn *c, void (*each)(void *arg, const struct wire_info *info),
 	int64_t until = clock_mono_ms() + ANSWER_MS;
 	struct inbound_event ev;
 
-	for (int count = 0; count <= GUEST_LIST_MAX; count++) {
+	for (int count = 0;; count++) {
 		if (conn_next(c, &patient, until, &ev, e) != 0)
 			return -1;
 		if (ev.type == WIRE_FAIL)
 			return refusal_of_guest(ev.why, ev.bytes, ev.size, e);
 		if (ev.type == WIRE_DONE)
 			return 0;
+		if (count == GUEST_LIST_MAX)
+			return err_set(e, ERR_GUEST,
+			    "the run's init tells of too many execs");
 		each(arg, &ev.info);
 	}
-	return err_set(e, ERR_GUEST, "the run's init tells of too many execs");
 }
 
 int
