@@ -1,6 +1,6 @@
 /* lib/wire: the frames between the host and a run's init. */
-#include "../check.h"
 #include "lib/wire.h"
+#include "wire_frame.h"
 
 #include <string.h>
 
@@ -17,21 +17,6 @@ static const struct wire_exec whole = {
     .open_stdin = true,
     .generation = UINT64_C(0x0102030405060708),
 };
-
-/* The one frame in b. */
-static enum wire_type
-only_frame(const struct buf *b, const char **ret_payload, size_t *ret_size)
-{
-	struct err e = ERR_INIT;
-	enum wire_type type = 0;
-	size_t used = 0;
-
-	assert_int_equal(wire_next(b->data, b->size, &type, ret_payload,
-			     ret_size, &used, &e),
-	    1);
-	assert_int_equal(used, b->size);
-	return type;
-}
 
 static void
 assert_same_list(const char *const *a, const char *const *b)
@@ -365,6 +350,70 @@ fences_come_back_as_they_went(void **state)
 	}
 }
 
+static void
+exec_with_an_id_is_of_the_third_version(void **state)
+{
+	BUF_AUTO b = BUF_INIT(WIRE_MAX);
+	struct err e = ERR_INIT;
+	struct wire_exec x = whole;
+
+	(void)state;
+	x.id = "01JABCDEFGHJKMNPQRSTVWXYZ0";
+	x.keep = x.go_on = x.feedable = true;
+	x.cols = 0xfffe;
+	x.rows = 24;
+	wire_put_exec(&b, &x);
+	assert_int_equal(b.data[WIRE_HEAD], 3);
+	assert_true(wire_peek_keep(b.data));
+	for (size_t size = 0; size <= b.size - WIRE_HEAD; size++) {
+		BUF_AUTO store = BUF_INIT(4096);
+		struct wire_exec y;
+
+		int rc =
+		    wire_get_exec(b.data + WIRE_HEAD, size, &store, &y, &e);
+		if (size < b.size - WIRE_HEAD) {
+			check_fails(rc, &e, ERR_GUEST);
+			continue;
+		}
+		check_ok(rc, &e);
+		assert_string_equal(y.id, x.id);
+		assert_true(y.keep && y.go_on && y.feedable && y.open_stdin);
+		assert_int_equal(y.cols, 0xfffe);
+		assert_int_equal(y.rows, 24);
+		assert_true(y.generation == whole.generation);
+		assert_same_list(y.argv, argv);
+		assert_same_list(y.env, env);
+	}
+}
+
+static void
+only_an_exec_with_an_id_is_kept(void **state)
+{
+	BUF_AUTO b = BUF_INIT(WIRE_MAX);
+	BUF_AUTO store = BUF_INIT(4096);
+	struct err e = ERR_INIT;
+	struct wire_exec x = whole;
+
+	(void)state;
+	x.keep = x.go_on = x.feedable = true;
+	x.cols = 80;
+	wire_put_exec(&b, &x);
+	assert_int_equal(b.data[WIRE_HEAD], 2);
+	assert_false(wire_peek_keep(b.data));
+	check_ok(wire_get_exec(
+		     b.data + WIRE_HEAD, b.size - WIRE_HEAD, &store, &x, &e),
+	    &e);
+	assert_null(x.id);
+	assert_false(x.keep || x.go_on || x.feedable || x.cols != 0);
+	/* Nor can an older frame carry its flags. */
+	b.data[WIRE_HEAD + 1] |= 4;
+	check_fails(wire_get_exec(
+			b.data + WIRE_HEAD, b.size - WIRE_HEAD, &store, &x, &e),
+	    &e, ERR_GUEST);
+	assert_false(wire_peek_keep("\2\0\0\0\2\3\4"));
+	assert_true(wire_peek_keep("\2\0\0\0\1\3\4"));
+}
+
 int
 main(void)
 {
@@ -383,6 +432,8 @@ main(void)
 	    cmocka_unit_test(frames_over_their_limit_are_refused_at_their_head),
 	    cmocka_unit_test(frame_that_does_not_fit_leaves_no_trace),
 	    cmocka_unit_test(room_is_never_more_than_the_largest_window),
+	    cmocka_unit_test(exec_with_an_id_is_of_the_third_version),
+	    cmocka_unit_test(only_an_exec_with_an_id_is_kept),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
