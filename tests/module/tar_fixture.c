@@ -72,7 +72,7 @@ archive_count(const struct buf *archive)
 	struct tar_entry x;
 	struct err e = ERR_INIT;
 	const char *content;
-	size_t used, content_size;
+	size_t used = 0, content_size;
 	int count = 0, event = TAR_MORE;
 
 	tar_reader_init(&r);
