@@ -124,7 +124,7 @@ check_refused(const char *why)
 	assert_int_equal(x.status, 502);
 	assert_non_null(strstr(x.problem.data, "\"guest_failed\""));
 	assert_null(strstr(x.problem.data, "volumes"));
-	assert_true(stack_logged(why));
+	wait_until(stack_logged(why), END_MS);
 	assert_true(x.took_ms < 5000);
 }
 
