@@ -295,7 +295,7 @@ static int
 take_block(struct tar_reader *r, struct tar_entry *ret_x, struct err *e)
 {
 	const char *block = r->block.data;
-	struct numbers n;
+	struct numbers n = {0};
 
 	if (r->state == IN_SPARSE_MAP) {
 		if (block[MORE_MAP_IN_MAP_AT] == '\0')

@@ -45,71 +45,71 @@ add_mended(struct buf *to, char type, const char *content, size_t size)
 
 #define X_SAYS "f x 0 0 0 0:0\n"
 
+static const struct {
+	const char *records;
+	const char *says; /* NULL: refused */
+} records_rows[] = {
+    {"9 path=a\n", "f a 0 0 0 0:0\nend"},
+    {"11 path=a/\n", "d a 0 0 0 0:0\nend"},
+    {"9 path=a\n9 path=b\n", "f b 0 0 0 0:0\nend"},
+    {"9 path=a\n8 path=\n", X_SAYS "end"},
+    {"14 linkpath=l\n", X_SAYS "end"},
+    {"9 uid=77\n9 gid=88\n", "f x 0 0 0 77:88\nend"},
+    {"18 uid=4294967295\n", "f x 0 0 0 4294967295:0\nend"},
+    {"18 uid=4294967296\n", "f x 0 0 0 4294967295:0\nend"},
+    {"11 mtime=1\n", "f x 0 0 1000000000 0:0\nend"},
+    {"13 mtime=1.5\n", "f x 0 0 1500000000 0:0\nend"},
+    {"13 mtime=-.5\n", NULL},
+    {"14 mtime=-0.5\n", "f x 0 0 -500000000 0:0\nend"},
+    {"12 mtime=1.\n", "f x 0 0 1000000000 0:0\nend"},
+    {"23 mtime=0.0000000019x\n", NULL},
+    {"22 mtime=0.0000000019\n", "f x 0 0 1 0:0\nend"},
+    {"27 mtime=99999999999999999\n", "f x 0 0 9223372036854775807 0:0\nend"},
+    {"28 mtime=-99999999999999999\n", "f x 0 0 -9223372036854775808 0:0\nend"},
+    {"25 SCHILY.xattr.user.a=\xff\n", X_SAYS "end"},
+    {"22 GNU.sparse.major=1\n", "o x 0 0 0 0:0\nend"},
+    {"11 comment=\n", NULL},
+    {"12 comment=\n", X_SAYS "end"},
+    {"13 comment=\n", NULL},
+    {"8 path=a\n", NULL},
+    {"11 path=a\n9 path=b\n", NULL},
+    {"11 path=a\n", NULL},
+    {"09 path=a\n", NULL},
+    {"+9 path=a\n", NULL},
+    {" 9 path=a\n", NULL},
+    {"11  path=a\n", X_SAYS "end"},
+    {"9\tpath=a\n", NULL},
+    {"9 path=a ", NULL},
+    {"9 patha=\n", X_SAYS "end"},
+    {"9 pathab\n", NULL},
+    {"6 =ab\n", NULL},
+    {"3 \n", NULL},
+    {"2\n", NULL},
+    {"99999999999999999999999999 path=a\n", NULL},
+    {"11 size=-1\n", NULL},
+    {"10 size=1x\n", NULL},
+    {"28 size=9223372036854775808\n", NULL},
+    {"9 path=ab", NULL},
+};
+
 static void
 records_are_checked_to_the_letter(void **state)
 {
-	static const struct {
-		const char *records;
-		const char *says; /* NULL: refused */
-	} rows[] = {
-	    {"9 path=a\n", "f a 0 0 0 0:0\nend"},
-	    {"11 path=a/\n", "d a 0 0 0 0:0\nend"},
-	    {"9 path=a\n9 path=b\n", "f b 0 0 0 0:0\nend"},
-	    {"9 path=a\n8 path=\n", X_SAYS "end"},
-	    {"14 linkpath=l\n", X_SAYS "end"},
-	    {"9 uid=77\n9 gid=88\n", "f x 0 0 0 77:88\nend"},
-	    {"18 uid=4294967295\n", "f x 0 0 0 4294967295:0\nend"},
-	    {"18 uid=4294967296\n", "f x 0 0 0 4294967295:0\nend"},
-	    {"11 mtime=1\n", "f x 0 0 1000000000 0:0\nend"},
-	    {"13 mtime=1.5\n", "f x 0 0 1500000000 0:0\nend"},
-	    {"13 mtime=-.5\n", NULL},
-	    {"14 mtime=-0.5\n", "f x 0 0 -500000000 0:0\nend"},
-	    {"12 mtime=1.\n", "f x 0 0 1000000000 0:0\nend"},
-	    {"23 mtime=0.0000000019x\n", NULL},
-	    {"22 mtime=0.0000000019\n", "f x 0 0 1 0:0\nend"},
-	    {"27 mtime=99999999999999999\n",
-		"f x 0 0 9223372036854775807 0:0\nend"},
-	    {"28 mtime=-99999999999999999\n",
-		"f x 0 0 -9223372036854775808 0:0\nend"},
-	    {"25 SCHILY.xattr.user.a=\xff\n", X_SAYS "end"},
-	    {"22 GNU.sparse.major=1\n", "o x 0 0 0 0:0\nend"},
-	    {"11 comment=\n", NULL},
-	    {"12 comment=\n", X_SAYS "end"},
-	    {"13 comment=\n", NULL},
-	    {"8 path=a\n", NULL},
-	    {"11 path=a\n9 path=b\n", NULL},
-	    {"11 path=a\n", NULL},
-	    {"09 path=a\n", NULL},
-	    {"+9 path=a\n", NULL},
-	    {" 9 path=a\n", NULL},
-	    {"11  path=a\n", X_SAYS "end"},
-	    {"9\tpath=a\n", NULL},
-	    {"9 path=a ", NULL},
-	    {"9 patha=\n", X_SAYS "end"},
-	    {"9 pathab\n", NULL},
-	    {"6 =ab\n", NULL},
-	    {"3 \n", NULL},
-	    {"2\n", NULL},
-	    {"99999999999999999999999999 path=a\n", NULL},
-	    {"11 size=-1\n", NULL},
-	    {"10 size=1x\n", NULL},
-	    {"28 size=9223372036854775808\n", NULL},
-	    {"9 path=ab", NULL},
-	};
-
 	(void)state;
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (size_t i = 0; i < sizeof(records_rows) / sizeof(records_rows[0]);
+	     i++) {
 		BUF_AUTO archive = BUF_INIT(ARCHIVE_MAX);
 		BUF_AUTO text = BUF_INIT(ARCHIVE_MAX);
-		const char *records = rows[i].records;
+		const char *records = records_rows[i].records;
 
 		add_mended(&archive, 'x', records, strlen(records));
 		add_block(&archive, '0', "", 0);
 		tar_put_end(&archive);
 		tar_text_cut(&archive, 0, 0, &text);
 		bool refused = memcmp(text.data, "ERR", 3) == 0;
-		if (rows[i].says == NULL ? !refused
-					 : strcmp(text.data, rows[i].says) != 0)
+		if (records_rows[i].says == NULL
+			? !refused
+			: strcmp(text.data, records_rows[i].says) != 0)
 			fail_msg("%s: %s", records, text.data);
 	}
 }
