@@ -2,10 +2,11 @@
 #include "docker/container_archive.h"
 #include "lib/base64.h"
 #include "lib/mem.h"
-#include "lib/str.h"
+#include "lib/utf8.h"
 
 #include <jansson.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #define STAT_FIELD "X-Docker-Container-Path-Stat"
@@ -141,31 +142,71 @@ struct container_archive {
 	struct tar_reader tar;
 	const char *bytes; /* received, not yet read */
 	size_t size;
+	char *prefix; /* the path, as names of the archive begin */
+	bool wider;   /* it is of a directory above the path */
+	bool inside;  /* the entry before was of the path */
 };
 
-struct container_archive *
-container_archive_open(struct engine *en, const char *id, const char *path,
+static const char *
+last_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash != NULL ? slash + 1 : path;
+}
+
+/*
+ * The path to ask for. An engine (20.10) hands the last name on as JSON: where
+ * that cannot hold it, the archive would be empty, and the directory's is asked
+ * for. Names in an archive begin with the last one of the path asked for.
+ */
+static char *
+askable(const char *path, char **ret_prefix)
+{
+	char *ask = mem_strdup(path), *slash;
+
+	while (!utf8_valid(last_name(ask), strlen(last_name(ask))) &&
+	       (slash = strrchr(ask, '/')) != NULL && slash != ask)
+		*slash = '\0';
+	*ret_prefix = mem_strdup(path + (last_name(ask) - ask));
+	return ask;
+}
+
+static struct engine_stream *
+open_stream(struct engine *en, const char *id, const char *path,
     const struct container_wait *wait, struct err *e)
 {
 	BUF_AUTO url = BUF_INIT(URL_ROOM);
 	const struct engine_call call =
 	    archive_call("GET", id, path, wait, &url);
-	struct engine_stream *stream = engine_stream_open(en, &call, e);
+	struct engine_stream *s = engine_stream_open(en, &call, e);
 
-	if (stream == NULL) {
+	if (s == NULL) {
 		(void)err_wrap(e, "cannot read a file");
 		return NULL;
 	}
-	if (engine_stream_reply(stream)->status != 200) {
-		(void)engine_refused(
-		    engine_stream_reply(stream), "cannot read a file", e);
-		engine_stream_free(stream);
-		return NULL;
-	}
+	if (engine_stream_reply(s)->status == 200)
+		return s;
+	(void)engine_refused(engine_stream_reply(s), "cannot read a file", e);
+	engine_stream_free(s);
+	return NULL;
+}
+
+struct container_archive *
+container_archive_open(struct engine *en, const char *id, const char *path,
+    const struct container_wait *wait, struct err *e)
+{
 	struct container_archive *a = mem_zalloc(sizeof(*a));
-	a->stream = stream;
+	char *ask = askable(path, &a->prefix);
+
 	tar_reader_init(&a->tar);
-	return a;
+	a->wider = strlen(ask) < strlen(path);
+	a->stream = open_stream(en, id, ask, wait, e);
+	free(ask);
+	if (a->stream != NULL)
+		return a;
+	container_archive_free(a);
+	return NULL;
 }
 
 void
@@ -175,16 +216,31 @@ container_archive_free(struct container_archive *a)
 		return;
 	engine_stream_free(a->stream);
 	tar_reader_release(&a->tar);
+	free(a->prefix);
 	free(a);
 }
 
-int
-container_archive_next(struct container_archive *a, struct tar_entry *ret_entry,
+/* A name of the archive, below the path; NULL where it is not. */
+static const char *
+below(const struct container_archive *a, const char *name)
+{
+	size_t size = strlen(a->prefix);
+
+	if (strncmp(name, a->prefix, size) != 0)
+		return NULL;
+	if (name[size] == '\0')
+		return name + size;
+	return name[size] == '/' ? name + size + 1 : NULL;
+}
+
+/* The next event of the whole archive. */
+static int
+next_event(struct container_archive *a, struct tar_entry *ret_entry,
     const char **ret_bytes, size_t *ret_size, struct err *e)
 {
 	for (;;) {
 		size_t used = 0;
-		int event = TAR_MORE;
+		int event = TAR_MORE, rc = 1;
 
 		if (a->size > 0)
 			event = tar_next(&a->tar, a->bytes, a->size, &used,
@@ -195,14 +251,45 @@ container_archive_next(struct container_archive *a, struct tar_entry *ret_entry,
 			e->kind = ERR_ENGINE; /* not the caller's archive */
 		if (event != TAR_MORE)
 			return event;
-		if (a->size > 0)
-			continue;
-		int rc = engine_stream_next(a->stream, &a->bytes, &a->size, e);
+		if (a->size == 0)
+			rc = engine_stream_next(
+			    a->stream, &a->bytes, &a->size, e);
 		if (rc < 0)
 			return err_wrap(e, "cannot read a file");
 		/* What the engine cannot read on ends its answer, cleanly. */
 		if (rc == 0)
 			return err_set(e, ERR_ENGINE,
 			    "Docker's archive ends in the middle");
+	}
+}
+
+int
+container_archive_next(struct container_archive *a, struct tar_entry *ret_entry,
+    const char **ret_bytes, size_t *ret_size, struct err *e)
+{
+	for (;;) {
+		int event = next_event(a, ret_entry, ret_bytes, ret_size, e);
+
+		if (event < 0 || event == TAR_END)
+			return event;
+		if (event == TAR_CONTENT && a->inside)
+			return event;
+		if (event == TAR_CONTENT)
+			continue;
+		ret_entry->name = below(a, ret_entry->name);
+		a->inside = ret_entry->name != NULL;
+		if (!a->inside && !a->wider)
+			return err_set(e, ERR_ENGINE,
+			    "Docker's archive is of something else");
+		if (!a->inside)
+			continue;
+		if (ret_entry->type == TAR_HARDLINK)
+			ret_entry->link = below(a, ret_entry->link);
+		/* Its content is elsewhere. */
+		if (ret_entry->link == NULL) {
+			ret_entry->type = TAR_OTHER;
+			ret_entry->link = "";
+		}
+		return event;
 	}
 }

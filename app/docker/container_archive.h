@@ -52,8 +52,9 @@ int container_archive_parse(
 
 /*
  * What is at that path and below it, in the order of names and as lib/tar.h
- * tells it: names begin with the last one of the path, hard links and links are
- * as they are in the container; sockets are left out by the engine.
+ * tells it; names are below the path, "" is the path itself. Hard links to
+ * something else of it are told as such; links are as they are in the
+ * container; sockets are left out by the engine.
  */
 struct container_archive;
 struct container_archive *container_archive_open(struct engine *en,

@@ -86,21 +86,6 @@ struct making {
 	uint64_t content; /* of the entry before, to be padded */
 };
 
-/* The name of an entry below the directory that was asked for; "" is that
- * itself, NULL what is not below it. */
-static const char *
-below(const struct making *m, const char *name)
-{
-	const char *base = last_name(m->a->file.path.data);
-	size_t size = strlen(base);
-
-	if (strncmp(name, base, size) != 0)
-		return NULL;
-	if (name[size] == '\0')
-		return name + size;
-	return name[size] == '/' ? name + size + 1 : NULL;
-}
-
 static int
 no_sense(struct err *e)
 {
@@ -121,16 +106,6 @@ make_content(struct making *m, int event, const struct tar_entry *entry,
 	return 0;
 }
 
-/* A file that was asked for has the name by which it was. */
-static const char *
-packed_name(const struct making *m, const char *name)
-{
-	const char *path = below(m, name);
-	bool file = m->a->file.stat.type == CONTAINER_FILE;
-
-	return path != NULL && file ? last_name(m->a->path) : path;
-}
-
 static int
 make_packed(struct making *m, int event, const struct tar_entry *entry,
     const char *bytes, size_t size, struct err *e)
@@ -145,12 +120,9 @@ make_packed(struct making *m, int event, const struct tar_entry *entry,
 	if (event == TAR_END) {
 		tar_put_end(&out);
 	} else {
-		packed.name = packed_name(m, entry->name);
-		packed.link = entry->type == TAR_HARDLINK
-				  ? below(m, entry->link)
-				  : entry->link;
-		if (packed.name == NULL || packed.link == NULL)
-			return no_sense(e);
+		/* A file has the name by which it was asked for. */
+		if (m->a->file.stat.type == CONTAINER_FILE)
+			packed.name = last_name(m->a->path);
 		if (packed.name[0] != '\0' && packed.type != TAR_OTHER)
 			tar_put(&out, &packed);
 		m->content = entry->size;
@@ -178,10 +150,7 @@ make_list(struct making *m, int event, const struct tar_entry *entry,
 	(void)size;
 	if (event != TAR_HEADER)
 		return 0;
-	const char *name = below(m, entry->name);
-	if (name == NULL)
-		return no_sense(e);
-	if (name[0] == '\0' || strchr(name, '/') != NULL)
+	if (entry->name[0] == '\0' || strchr(entry->name, '/') != NULL)
 		return 0;
 	bool link = entry->type == TAR_SYMLINK;
 	bool vague = entry->type == TAR_HARDLINK || entry->type == TAR_OTHER;
@@ -190,7 +159,7 @@ make_list(struct making *m, int event, const struct tar_entry *entry,
 	    .size = entry->size,
 	    .mtime_ns = entry->mtime_ns,
 	    .tag = vague,
-	    .name = name,
+	    .name = entry->name,
 	    .target = link ? entry->link : ""};
 	wire_put_stat(&frame, &x);
 	return spool_put(m->to, frame.data, frame.size, e);

@@ -9,10 +9,11 @@
 #include <poll.h>
 #include <string.h>
 
-#define LINKS_MAX 40   /* followed for one path, as in a run */
-#define FIND_MS 60000  /* for all of a path */
-#define LOOK_MS 30000  /* somebody else may be reading: that is waited for */
-#define REST_MAX 16384 /* of what is still to be walked, links put in */
+#define LINKS_MAX 40	 /* followed for one path, as in a run */
+#define FIND_MS 180000	 /* for all of a path */
+#define SEARCH_MS 120000 /* for an entry: much may come before it */
+#define LOOK_MS 30000	 /* somebody else may be reading: that is waited for */
+#define REST_MAX 16384	 /* of what is still to be walked, links put in */
 
 void
 archive_file_release(struct archive_file *f)
@@ -57,15 +58,16 @@ take_entry(struct archive_file *f, const struct tar_entry *entry)
 
 	f->stat = (struct container_stat){
 	    types[entry->type], entry->mode, entry->size, entry->mtime_ns};
-	buf_adds(&f->target, entry->link);
+	if (entry->type == TAR_SYMLINK)
+		buf_adds(&f->target, entry->link);
 }
 
-/* What the archive of path tells of the entry of that name. */
+/* What the archive of path tells of that name below it; "" is path itself. */
 static int
 look_in(struct archive_of *of, const char *path, const char *name,
     struct archive_file *f, struct err *e)
 {
-	const struct container_wait wait = archive_wait(of, LOOK_MS, LOOK_MS);
+	const struct container_wait wait = archive_wait(of, SEARCH_MS, LOOK_MS);
 	struct container_archive *a =
 	    container_archive_open(of->engine, of->container, path, &wait, e);
 	struct tar_entry entry;
@@ -105,15 +107,13 @@ static int
 look_in_parent(struct archive_of *of, struct archive_file *f, struct err *e)
 {
 	BUF_AUTO parent = BUF_INIT(WIRE_PATH_MAX);
-	BUF_AUTO name = BUF_INIT(WIRE_PATH_MAX);
 	const char *base = base_name(f->path.data);
 	size_t size = (size_t)(base - f->path.data) - 1;
 
 	if (size == 0)
 		return -1; /* the root's parent is not ours to read */
 	buf_add(&parent, f->path.data, size);
-	buf_addf(&name, "%s/%s", base_name(parent.data), base);
-	return look_in(of, parent.data, name.data, f, e);
+	return look_in(of, parent.data, base, f, e);
 }
 
 /* Which of the two is absent? */
@@ -146,7 +146,7 @@ archive_look(struct archive_of *of, struct archive_file *f, struct err *e)
 		&f->stat, &first) == 0) {
 		if (f->stat.type != CONTAINER_SYMLINK)
 			return 0;
-		return look_in(of, path, base_name(path), f, e);
+		return look_in(of, path, "", f, e);
 	}
 	if (first.kind == ERR_ABSENT)
 		return absent(of, e);

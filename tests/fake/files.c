@@ -5,6 +5,7 @@
 #include "lib/path.h"
 #include "lib/str.h"
 #include "lib/tar.h"
+#include "lib/utf8.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -178,7 +179,9 @@ send_archive(void *arg, int fd)
 	size_t base = (size_t)(strrchr(s->path, '/') + 1 - s->path);
 
 	s->fd = fd;
-	for (size_t i = 0; i < s->files->count && !s->broken; i++) {
+	/* 20.10 loses a name that JSON cannot hold, and what is there. */
+	bool lost = !utf8_valid(s->path + base, strlen(s->path + base));
+	for (size_t i = 0; i < s->files->count && !s->broken && !lost; i++) {
 		const struct fake_file *f = &s->files->file[i];
 
 		if (strncmp(f->path, s->path, size) == 0 &&
