@@ -76,8 +76,10 @@ kept_add(struct ops *o, struct op *op, uint64_t memory)
 	if (x->ring == NULL)
 		return false;
 	struct census c = count(o);
-	while (c.oldest != NULL && (c.run + c.ended > KEPT_MAX ||
-				       share(&c, memory) < RING_MEMORY)) {
+	/* What ended may have half where many run. */
+	while (c.oldest != NULL &&
+	       (c.run + c.ended > KEPT_MAX ||
+		   (share(&c, memory) < RING_MEMORY && c.used > memory / 2))) {
 		op_forget(c.oldest);
 		c = count(o);
 	}
