@@ -151,6 +151,22 @@ api_exec_end(struct call *c, struct err *e)
 
 /* -- standard input -------------------------------------------------------- */
 
+/* The next of the body: how much, 0 at its end. */
+static int64_t
+read_piece(struct call *c, char piece[PIECE], int stall_ms, struct err *e)
+{
+	int64_t deadline = clock_mono_ms() + stall_ms;
+
+	do {
+		if (inflight_lost(c->slot))
+			return err_set(e, ERR_LEASE_SUPERSEDED,
+			    "The run was given to somebody else: this request "
+			    "was superseded.");
+	} while (!exchange_await(c->x, -1, OP_REFRESH_MS) &&
+		 clock_left(deadline) > 0);
+	return exchange_read(c->x, piece, PIECE, stall_ms, e);
+}
+
 /* The body, as it comes, to an exec that is in flight. */
 static int
 feed(struct call *c, struct guest *g, int64_t *ret_since, struct err *e)
@@ -159,12 +175,7 @@ feed(struct call *c, struct guest *g, int64_t *ret_since, struct err *e)
 	char piece[PIECE];
 	int64_t n;
 
-	while (
-	    (n = exchange_read(c->x, piece, sizeof(piece), stall_ms, e)) > 0) {
-		if (inflight_lost(c->slot))
-			return err_set(e, ERR_LEASE_SUPERSEDED,
-			    "The run was given to somebody else: this request "
-			    "was superseded.");
+	while ((n = read_piece(c, piece, stall_ms, e)) > 0) {
 		*ret_since = clock_mono_ms();
 		if (guest_feed(
 			g, piece, (size_t)n, c->x->client_fd, stall_ms, e) != 0)
