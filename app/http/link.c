@@ -94,10 +94,11 @@ receive(struct link *l, char *to, size_t size, bool careful)
 	char behind[UINT8_MAX + RECORD_HEAD];
 	size_t direct = size < b->content ? size : b->content, more = 0;
 
-	if (direct == b->content)
+	if (direct == b->content) {
 		more = b->padding;
-	if (b->content == 0 || !careful)
-		more += RECORD_HEAD - b->head_size;
+		if (b->content == 0 || !careful)
+			more += RECORD_HEAD - b->head_size;
+	}
 	struct iovec v[] = {{to, direct}, {behind, more}};
 	struct msghdr m = {.msg_iov = v, .msg_iovlen = 2};
 	ssize_t n = recvmsg(l->fd, &m, MSG_DONTWAIT);
