@@ -275,7 +275,7 @@ so_many_run_at_once_and_the_oldest_ended_are_forgotten(void **state)
 	object_sh(UNTIL("go") "echo kept", id);
 	REPLY_AUTO more = http_do("POST", run_url(object_run, "exec"),
 	    "{\"cmd\":\"true\",\"detach\":true}", NULL);
-	check_problem(&more, 409, "too_many_execs", "32");
+	check_problem(&more, 409, "too_many_execs", NULL);
 	EXECUTED_AUTO plain = exec_sh(object_run, "echo plain");
 	assert_int_equal(exit_code(&plain), 0);
 	object_let("go");
