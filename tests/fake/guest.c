@@ -125,10 +125,14 @@ answer(int fd, const struct fake_guest *g, enum wire_type type,
 {
 	static const struct wire_exit ended = {.code = 0};
 	struct wire_act act = {.what = WIRE_ACT_SIGNAL};
+	struct wire_fenced fenced = {.done = true};
 	BUF_AUTO out = BUF_INIT(OUT_MAX);
 	struct err e;
 
 	if (type == WIRE_ACT && wire_get_act(payload, size, &act, &e) != 0)
+		return;
+	if (type == WIRE_FENCE &&
+	    wire_get_fence(payload, size, &fenced.generation, &e) != 0)
 		return;
 	if (type == WIRE_ATTACH || act.what == WIRE_ACT_INPUT)
 		wire_put(&out, WIRE_STARTED, NULL, 0);
@@ -145,6 +149,8 @@ answer(int fd, const struct fake_guest *g, enum wire_type type,
 	if (type == WIRE_ATTACH) {
 		wire_put(&out, WIRE_STDOUT, "hi\n", 3);
 		wire_put_exit(&out, &ended);
+	} else if (type == WIRE_FENCE) {
+		wire_put_fenced(&out, &fenced);
 	} else {
 		wire_put(&out, WIRE_DONE, NULL, 0);
 	}
@@ -163,7 +169,8 @@ fake_guest(int fd, const struct fake_guest *g)
 	size_t size, used = 0;
 
 	enum wire_type type = next_frame(fd, g, &in, &used, &payload, &size);
-	if (type == WIRE_LIST || type == WIRE_ATTACH || type == WIRE_ACT)
+	if (type == WIRE_LIST || type == WIRE_ATTACH || type == WIRE_ACT ||
+	    type == WIRE_FENCE)
 		answer(fd, g, type, payload, size, &in, &used);
 	if (type != WIRE_EXEC ||
 	    wire_get_exec(payload, size, &store, &x, &e) != 0)
