@@ -268,6 +268,8 @@ put_container(struct jw *w, const struct listed *l)
 	put_number(w, l, "ttl", l->run->ttl_sec);
 	put_number(w, l, "memory", l->run->memory_mb);
 	put_number(w, l, "pids", l->run->pids);
+	if (l->run->guest_wire > 0) /* older versions knew no such label */
+		put_number(w, l, "wire", l->run->guest_wire);
 	jw_close(w, '}');
 	jw_close(w, '}');
 }

@@ -58,6 +58,7 @@ a_running_container_without_a_record_is_adopted(void **state)
 
 	(void)state;
 	run.labels = "{\"team\":\"blue\"}";
+	run.guest_wire = 3;
 	reaper_containers(listed, 2);
 	reaper_make_directory(run.id, 3600);
 	(void)reaper_start();
@@ -72,7 +73,9 @@ a_running_container_without_a_record_is_adopted(void **state)
 	assert_int_equal(got.memory_mb, run.memory_mb);
 	assert_int_equal(got.pids, run.pids);
 	assert_true(got.expires_ms > clock_wall_ms() + 1700000);
+	wait_until(fixture_get(run.id).guest_wire == 3, SOON);
 	wait_for_a_round();
+	assert_int_equal(fixture_get(frozen.id).guest_wire, 0);
 	assert_int_equal(reaper_removals(run.id), 0);
 	assert_true(reaper_has_directory(run.id));
 }
