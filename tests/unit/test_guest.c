@@ -291,6 +291,39 @@ empty_input_is_ended_at_once(void **state)
 	finish(&p);
 }
 
+/* Others may feed it too, and end it. */
+static void
+input_of_a_feedable_command_is_not_ended(void **state)
+{
+	const struct wire_exec x = {.script = "true",
+	    .env = env,
+	    .cwd = "/",
+	    .user = "",
+	    .id = "01J",
+	    .open_stdin = true,
+	    .feedable = true};
+	const struct guest_order order = {
+	    .exec = &x, .stdin_text = "text", .stdin_size = 4};
+	struct play p = {.fd = -1, .heard = BUF_INIT(1 << 20), .e = ERR_INIT};
+	BUF_AUTO frame = BUF_INIT(100);
+	struct guest_event ev;
+	int fd[2];
+
+	(void)state;
+	assert_int_equal(
+	    socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fd), 0);
+	p.fd = fd[1];
+	wire_put(&frame, WIRE_STARTED, NULL, 0);
+	say(&p, 1, &frame);
+	p.guest = guest_attach(fd[0], GUEST_DOCKER, &order, &p.e);
+	assert_non_null(p.guest);
+	check_ok(guest_next(p.guest, -1, 1, &ev, &p.e), &p.e);
+	assert_int_equal(next_heard(&p, NULL, 0), WIRE_EXEC);
+	assert_int_equal(next_heard(&p, NULL, 0), WIRE_STDIN);
+	assert_int_equal(next_heard(&p, NULL, 0), 0);
+	finish(&p);
+}
+
 static void
 kill_is_sent_once_and_its_exit_heard(void **state)
 {
@@ -368,6 +401,7 @@ main(void)
 	    cmocka_unit_test(other_descriptor_wakes_the_wait),
 	    cmocka_unit_test(input_is_sent_as_far_as_there_is_room),
 	    cmocka_unit_test(empty_input_is_ended_at_once),
+	    cmocka_unit_test(input_of_a_feedable_command_is_not_ended),
 	    cmocka_unit_test(kill_is_sent_once_and_its_exit_heard),
 	    cmocka_unit_test(silent_guest_is_timed_out_by_the_host),
 	    cmocka_unit_test(guest_that_ignores_a_kill_is_lost),

@@ -73,6 +73,87 @@ text_from_a_run_is_one_valid_line(void **state)
 	assert_true(utf8_valid(e.text, strlen(e.text)));
 }
 
+/* Every reason that there is, of every operation. */
+static void
+every_reason_has_a_kind_and_a_sentence(void **state)
+{
+	const struct wire_file file = {
+	    .path = "a/b", .to = "", .root = "/work"};
+
+	(void)state;
+	for (int why = WIRE_FAIL_INTERNAL; why <= WIRE_FAIL_LAST; why++) {
+		bool known =
+		    why != WIRE_FAIL_INTERNAL && why != WIRE_FAIL_VERSION;
+		struct err e = ERR_INIT;
+
+		if (why < WIRE_FAIL_EXEC_ABSENT || why == WIRE_FAIL_EXEC_MANY)
+			(void)refusal_of_guest(
+			    (enum wire_fail)why, "said", 4, &e);
+		else if (why < WIRE_FAIL_ABSENT)
+			(void)refusal_of_object(
+			    (enum wire_fail)why, "01J", "said", 4, &e);
+		else
+			(void)refusal_of_file(
+			    (enum wire_fail)why, &file, "said", 4, &e);
+		if ((e.kind != ERR_GUEST) != known)
+			fail_msg("reason %d: kind %d %s", why, e.kind, e.text);
+		assert_true(strlen(e.text) >= 4);
+	}
+}
+
+static void
+sentences_about_files_are_made_of_the_request(void **state)
+{
+	static const struct {
+		enum wire_fail why;
+		enum err_kind kind;
+		const char *path, *to, *text;
+	} known[] = {
+	    {WIRE_FAIL_ABSENT, ERR_FILE_ABSENT, "a/b", "", "No such file: a/b"},
+	    {WIRE_FAIL_ABSENT, ERR_FILE_ABSENT, "a", "b", "No such file: a"},
+	    {WIRE_FAIL_ABSENT, ERR_FILE_ABSENT, "", "", "No such file: /work"},
+	    {WIRE_FAIL_ABSENT, ERR_FILE_ABSENT, "\xff\n\x1bz", "",
+		"No such file: \xef\xbf\xbd  z"},
+	    {WIRE_FAIL_EXISTS, ERR_FILE_EXISTS, "a", "b",
+		"Something else is there already: a -> b"},
+	    {WIRE_FAIL_DIRECTORY, ERR_FILE_DIRECTORY, "d", "",
+		"It is a directory: d"},
+	    {WIRE_FAIL_ARCHIVE, ERR_INPUT, "d", "", "archive: said"},
+	    {WIRE_FAIL_FENCED, ERR_LEASE_SUPERSEDED, "d", "",
+		"superseded: said"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
+		const struct wire_file file = {
+		    .path = known[i].path, .to = known[i].to, .root = "/work"};
+		struct err e = ERR_INIT;
+
+		check_fails(refusal_of_file(known[i].why, &file, "said", 4, &e),
+		    &e, known[i].kind);
+		assert_string_equal(e.text, known[i].text);
+	}
+}
+
+static void
+long_paths_leave_a_whole_sentence(void **state)
+{
+	char path[WIRE_PATH_MAX + 1];
+	const struct wire_file file = {
+	    .path = path, .to = path, .root = "/work"};
+	struct err e = ERR_INIT;
+
+	(void)state;
+	for (size_t i = 0; i < WIRE_PATH_MAX; i++)
+		path[i] = "\xe2\x82\xac"[i % 3];
+	path[WIRE_PATH_MAX] = '\0';
+	check_fails(refusal_of_file(WIRE_FAIL_EXISTS, &file, "", 0, &e), &e,
+	    ERR_FILE_EXISTS);
+	assert_true(utf8_valid(e.text, strlen(e.text)));
+	assert_true(strlen(e.text) < sizeof(e.text) - 1);
+	assert_non_null(strstr(e.text, " -> "));
+}
+
 int
 main(void)
 {
@@ -80,6 +161,9 @@ main(void)
 	    cmocka_unit_test(callers_mistakes_are_input_errors),
 	    cmocka_unit_test(words_of_the_engine_have_kinds),
 	    cmocka_unit_test(text_from_a_run_is_one_valid_line),
+	    cmocka_unit_test(every_reason_has_a_kind_and_a_sentence),
+	    cmocka_unit_test(sentences_about_files_are_made_of_the_request),
+	    cmocka_unit_test(long_paths_leave_a_whole_sentence),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
