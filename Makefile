@@ -160,7 +160,11 @@ TEST_LIBS = -lcmocka $(LIBS)
 $(BUILD)/tests/unit/%: $(BUILD)/obj/tests/unit/%.o $(ARCHIVES)
 	@mkdir -p $(@D)
 	$(call say,LD  )
-	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(TEST_LIBS)
+	$(Q)$(CC) $(LDFLAGS) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(TEST_LIBS)
+
+# Parts of sbx-init, which is no archive.
+KEPT = $(addprefix app/init/,ring.c kept.c object.c ops.c)
+$(BUILD)/tests/unit/test_ring $(BUILD)/tests/unit/test_kept: $(call obj,$(KEPT))
 
 $(BUILD)/tests/module/%: $(BUILD)/obj/tests/module/%.o \
     $(call obj,$(MODULE_SUPPORT)) $(BUILD)/reaper.a $(ARCHIVES)

@@ -101,7 +101,8 @@ pass_on(struct feeder *f)
 	}
 	if (!f->host.input_end)
 		return;
-	if (f->f->close)
+	/* (A terminal's end is a character: more may follow it.) */
+	if (f->f->close && !f->f->exec->tty)
 		atomic_store(&f->f->exec->closed, true);
 	conclude(f, 0, NULL);
 }

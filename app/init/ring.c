@@ -263,23 +263,27 @@ piece_of(const struct ring *r, uint64_t offset, uint64_t last)
 	return low;
 }
 
+/* Copy what one piece has at that offset; *ret_piece is that piece, if nothing
+ * that this looks at was overwritten meanwhile. */
 static size_t
 copy(const struct ring *r, uint64_t offset, uint64_t last, char *to, size_t max,
-    enum wire_type *ret_stream)
+    uint64_t *ret_piece, enum wire_type *ret_stream)
 {
-	uint64_t piece = piece_of(r, offset, last);
-	uint64_t end = last;
+	uint64_t piece = piece_of(r, offset, last), end = last;
+	uint32_t entry = piece_at(r, piece);
 
+	*ret_piece = piece;
+	*ret_stream = entry & 1 ? WIRE_STDERR : WIRE_STDOUT;
 	if (piece + 1 < atomic_load(&r->last_piece)) {
 		uint64_t next = piece_begin(piece_at(r, piece + 1), last);
 
 		end = next < last ? next : last;
 	}
-	size_t size = end > offset ? (size_t)(end - offset) : 0;
-	size = size < max ? size : max;
+	if (piece_begin(entry, last) > offset || end <= offset)
+		return 0;
+	size_t size = end - offset < max ? (size_t)(end - offset) : max;
 	size_t at = offset % RING_BYTES;
 	size_t most = RING_BYTES - at < size ? RING_BYTES - at : size;
-	*ret_stream = piece_at(r, piece) & 1 ? WIRE_STDERR : WIRE_STDOUT;
 	memcpy(to, r->bytes + at, most);
 	memcpy(to + most, r->bytes, size - most);
 	return size;
@@ -290,15 +294,16 @@ ring_get(const struct ring *r, uint64_t *offset, char *to, size_t max,
     enum wire_type *ret_stream)
 {
 	for (;;) {
-		uint64_t first = ring_first(r), last = ring_last(r);
+		uint64_t first = ring_first(r), last = ring_last(r), piece;
 		uint64_t at = *offset > first ? *offset : first;
 
 		if (at >= last)
 			return 0;
-		size_t size = copy(r, at, last, to, max, ret_stream);
+		size_t size = copy(r, at, last, to, max, &piece, ret_stream);
 		/* As with a sequence lock: was any of it overwritten? */
 		atomic_thread_fence(memory_order_seq_cst);
-		if (ring_first(r) > at)
+		if (size == 0 || ring_first(r) > at ||
+		    atomic_load(&r->first_piece) > piece)
 			continue;
 		*offset = at;
 		return size;

@@ -307,7 +307,9 @@ hear(struct serve *s, struct serve_connection *c)
 	if (rc == 1) {
 		(void)!recv(c->fd, first, used, MSG_DONTWAIT);
 		take(s, c, type, payload, size);
-	} else if (rc < 0 || n == sizeof(first)) {
+	} else if (rc < 0 ||
+		   (n >= WIRE_HEAD &&
+		       wire_payload_size(first) > sizeof(first) - WIRE_HEAD)) {
 		refuse(c, WIRE_FAIL_INTERNAL, "no operation begins so");
 	}
 }

@@ -2,6 +2,7 @@
 #include "init_fixture.h"
 #include "../wait.h"
 #include "lib/fd.h"
+#include "lib/wire_object.h"
 #include "pid1_fixture.h"
 
 #include <dirent.h>
@@ -224,6 +225,11 @@ init_finish(
 			    &e);
 			room += more;
 			assert_true(input == NULL || room <= WIRE_WINDOW);
+		} else if (type == WIRE_GAP) {
+			o.gapped = true;
+			check_ok(
+			    wire_get_gap(payload, payload_size, &o.gap, &e),
+			    &e);
 		} else if (type != WIRE_EXIT && type != WIRE_FAIL)
 			fail_msg("frame %d in place of the last", (int)type);
 	}

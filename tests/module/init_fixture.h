@@ -26,6 +26,8 @@ struct init {
 struct outcome {
 	struct buf out, err;
 	bool started, failed; /* WIRE_FAIL came in place of an exit */
+	bool gapped;	      /* WIRE_GAP came; the last one's offset: */
+	uint64_t gap;
 	struct wire_exit exit;
 	enum wire_fail why;
 	char text[WIRE_TEXT + 1];

@@ -114,7 +114,10 @@ static _Noreturn void
 be_parent(const struct pid1 *r, const char *user, int to)
 {
 	const char *program = r->box ? realpath(init_path(), NULL) : "/init";
+	char memory[16];
 	int status = 0;
+
+	(void)snprintf(memory, sizeof(memory), "%u", r->memory_mib);
 
 	if (unshare(CLONE_NEWPID | CLONE_NEWNS) != 0 ||
 	    mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 ||
@@ -125,8 +128,9 @@ be_parent(const struct pid1 *r, const char *user, int to)
 		if (chroot(r->root) != 0 ||
 		    mount("proc", "/proc", "proc", 0, NULL) != 0)
 			_exit(97);
-		(void)execl(program, "init", "run", "--user", user,
-		    r->abstract ? NULL : "--socket", PID1_SOCKET, (char *)NULL);
+		(void)execl(program, "init", "run", "--user", user, "--memory",
+		    memory, r->abstract ? NULL : "--socket", PID1_SOCKET,
+		    (char *)NULL);
 		_exit(96);
 	}
 	if (write(to, &pid, sizeof(pid)) != sizeof(pid))

@@ -17,8 +17,9 @@ struct pid1 {
 	bool abstract; /* it has no PID1_SOCKET but the abstract name; the
 			* test is in a network of its own (unshare(2)) */
 	bool box;      /* it sees the files of this box, below its own root */
-	pid_t parent;  /* a child of ours, the parent of: */
-	pid_t pid;     /* PID 1, as seen from here */
+	unsigned memory_mib; /* of the run; 0: unknown */
+	pid_t parent;	     /* a child of ours, the parent of: */
+	pid_t pid;	     /* PID 1, as seen from here */
 };
 
 /* A root with nothing in it but the program. */
