@@ -368,6 +368,9 @@ transfer_next(
 		t->paused = false;
 		(void)curl_easy_pause(t->easy, CURLPAUSE_CONT);
 	}
+	/* Also of what comes without a wait there may be too much. */
+	if (t->piece.size == 0 && !t->done && must_end(t, e) != 0)
+		return -1;
 	while (t->piece.size == 0 && !t->done)
 		if (step(t, e) < 0)
 			return -1;

@@ -20,7 +20,6 @@ struct archive {
 	char *path; /* of the request */
 	int idle_ms;
 	struct archive_file file;
-	const char *dir;	   /* for the spool */
 	bool told;		   /* a GET's or STAT's stat */
 	struct spool *spool;	   /* content, an archive, or a list's frames */
 	uint64_t wanted;	   /* GET: where it ends */
@@ -165,6 +164,12 @@ make_list(struct making *m, int event, const struct tar_entry *entry,
 	return spool_put(m->to, frame.data, frame.size, e);
 }
 
+static int
+gone(struct err *e)
+{
+	return err_set(e, ERR_RUN_ABSENT, "The run is gone, and its files.");
+}
+
 /* One reading of the path's archive, into the spool. */
 static int
 make(void *arg, struct spool *to, struct err *e)
@@ -181,15 +186,14 @@ make(void *arg, struct spool *to, struct err *e)
 	const struct container_wait wait =
 	    archive_wait(&a->of, PART_MS, a->idle_ms);
 	struct container_archive *from = container_archive_open(
-	    a->of.engine, a->of.container, a->file.path.data, &wait, e);
+	    a->of.ctx->engine, a->of.container, a->file.path.data, &wait, e);
 	struct tar_entry entry = {0};
 	const char *bytes = "";
 	size_t size = 0;
 	int event, rc = 0;
 
 	if (from == NULL && e->kind == ERR_ABSENT)
-		return err_set(
-		    e, ERR_RUN_ABSENT, "The run is gone, and its files.");
+		return gone(e);
 	if (from == NULL)
 		return -1;
 	do {
@@ -225,6 +229,22 @@ judge(const struct archive *a, struct err *e)
 	return archive_refused(&a->of, why, e);
 }
 
+static void
+begin(struct archive *a, uint64_t offset, uint64_t size)
+{
+	a->spool =
+	    spool_new(a->of.ctx->config->state_dir, make, a, offset, size);
+}
+
+/* Returns rc: who gave way to the end of the run says that. */
+static int
+told(const struct archive *a, int rc, struct err *e)
+{
+	if (rc < 0 && e->kind == ERR_GONE_AWAY && a->of.destroyed)
+		return gone(e);
+	return rc;
+}
+
 struct archive *
 archive_open(const struct run_ctx *ctx, const struct run *run,
     enum wire_file_what what, const char *path,
@@ -233,7 +253,8 @@ archive_open(const struct run_ctx *ctx, const struct run *run,
 	struct archive *a = mem_zalloc(sizeof(*a));
 
 	a->path = mem_strdup(path);
-	a->of.engine = ctx->engine;
+	a->of.ctx = ctx;
+	memcpy(a->of.run, run->id, sizeof(a->of.run));
 	run_name(run->id, a->of.container);
 	a->of.request = (struct wire_file){.what = what,
 	    .user = "",
@@ -247,13 +268,12 @@ archive_open(const struct run_ctx *ctx, const struct run *run,
 	a->frames = (struct buf)BUF_INIT(FRAMES_MAX);
 	if (archive_find(&a->of, what != WIRE_FILE_STAT, &a->file, e) != 0 ||
 	    judge(a, e) != 0) {
+		(void)told(a, -1, e);
 		archive_free(a);
 		return NULL;
 	}
 	if (what == WIRE_FILE_LIST || what == WIRE_FILE_PACK)
-		a->spool =
-		    spool_new(ctx->config->state_dir, make, a, 0, UINT64_MAX);
-	a->dir = ctx->config->state_dir;
+		begin(a, 0, UINT64_MAX);
 	return a;
 }
 
@@ -319,7 +339,7 @@ int
 archive_stat(struct archive *a, struct wire_stat *ret_stat, struct err *e)
 {
 	if (a->of.request.what == WIRE_FILE_LIST)
-		return next_entry(a, ret_stat, e);
+		return told(a, next_entry(a, ret_stat, e), e);
 	if (a->told)
 		return 0;
 	a->told = true;
@@ -335,7 +355,7 @@ archive_read(struct archive *a, uint64_t offset, uint64_t size, struct err *e)
 
 	(void)e;
 	a->wanted = offset + (size < there ? size : there);
-	a->spool = spool_new(a->dir, make, a, offset, a->wanted - offset);
+	begin(a, offset, a->wanted - offset);
 	return 0;
 }
 
@@ -348,5 +368,5 @@ archive_next(
 	/* The size is told. */
 	if (rc == 0 && spool_at(a->spool) < a->wanted)
 		return no_sense(e);
-	return rc;
+	return told(a, rc, e);
 }

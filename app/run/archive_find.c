@@ -2,9 +2,11 @@
 #include "run/archive_find.h"
 #include "docker/container.h"
 #include "guest/refusal.h"
+#include "lib/arena.h"
 #include "lib/clock.h"
 #include "lib/str.h"
 #include "run/files.h"
+#include "store/run.h"
 
 #include <poll.h>
 #include <string.h>
@@ -13,7 +15,8 @@
 #define FIND_MS 180000	 /* for all of a path */
 #define SEARCH_MS 120000 /* for an entry: much may come before it */
 #define LOOK_MS 30000	 /* somebody else may be reading: that is waited for */
-#define REST_MAX 16384	 /* of what is still to be walked, links put in */
+#define LOOK_AGAIN_MS 1000 /* whether the run is being destroyed */
+#define REST_MAX 16384	   /* of what is still to be walked, links put in */
 
 void
 archive_file_release(struct archive_file *f)
@@ -29,18 +32,41 @@ archive_refused(const struct archive_of *of, enum wire_fail why, struct err *e)
 }
 
 static bool
-caller_left(void *arg)
+is_destroyed(const struct archive_of *of)
 {
-	const struct archive_of *of = arg;
-	struct pollfd p = {of->other_fd, POLLIN | POLLRDHUP, 0};
+	struct arena a = ARENA_INIT;
+	struct err e = ERR_INIT;
+	struct run run;
+	bool destroyed;
 
-	return of->other_fd >= 0 && poll(&p, 1, 0) > 0;
+	if (run_get(of->ctx->redis, of->run, true, &a, &run, &e) == 0)
+		destroyed = str_eq(run.state, "destroying");
+	else
+		destroyed = e.kind == ERR_RUN_ABSENT;
+	arena_release(&a);
+	return destroyed;
+}
+
+static bool
+must_stop(void *arg)
+{
+	struct archive_of *of = arg;
+	struct pollfd p = {of->other_fd, POLLIN | POLLRDHUP, 0};
+	int64_t now = clock_mono_ms();
+
+	if (of->other_fd >= 0 && poll(&p, 1, 0) > 0)
+		return true;
+	if (now >= of->look_at) {
+		of->destroyed = is_destroyed(of);
+		of->look_at = now + LOOK_AGAIN_MS;
+	}
+	return of->destroyed;
 }
 
 struct container_wait
 archive_wait(struct archive_of *of, int timeout_ms, int idle_ms)
 {
-	return (struct container_wait){timeout_ms, idle_ms, caller_left, of};
+	return (struct container_wait){timeout_ms, idle_ms, must_stop, of};
 }
 
 /* -- one path -------------------------------------------------------------- */
@@ -68,8 +94,8 @@ look_in(struct archive_of *of, const char *path, const char *name,
     struct archive_file *f, struct err *e)
 {
 	const struct container_wait wait = archive_wait(of, SEARCH_MS, LOOK_MS);
-	struct container_archive *a =
-	    container_archive_open(of->engine, of->container, path, &wait, e);
+	struct container_archive *a = container_archive_open(
+	    of->ctx->engine, of->container, path, &wait, e);
 	struct tar_entry entry;
 	const char *bytes;
 	size_t size;
@@ -122,7 +148,7 @@ absent(struct archive_of *of, struct err *e)
 {
 	struct container_info info;
 
-	if (container_inspect(of->engine, of->container, &info, e) == 0) {
+	if (container_inspect(of->ctx->engine, of->container, &info, e) == 0) {
 		container_info_release(&info);
 		return archive_refused(of, WIRE_FAIL_ABSENT, e);
 	}
@@ -142,7 +168,7 @@ archive_look(struct archive_of *of, struct archive_file *f, struct err *e)
 	buf_reset(&f->target);
 	if (f->path.over || strlen(base_name(path)) > WIRE_NAME_MAX)
 		return archive_refused(of, WIRE_FAIL_NAME, e);
-	if (container_archive_stat(of->engine, of->container, path, &wait,
+	if (container_archive_stat(of->ctx->engine, of->container, path, &wait,
 		&f->stat, &first) == 0) {
 		if (f->stat.type != CONTAINER_SYMLINK)
 			return 0;
@@ -234,7 +260,7 @@ follow(struct walk *w, struct err *e)
 		size_t size = strcspn(target, "/");
 
 		if (size != sizeof(FILES_ROOT) - 2 ||
-		    memcmp(target, FILES_ROOT + 1, size) != 0)
+		    memcmp(target, &FILES_ROOT[1], size) != 0)
 			return archive_refused(w->of, WIRE_FAIL_ESCAPES, e);
 		target += size;
 		buf_reset(&w->f->path);
@@ -294,6 +320,7 @@ archive_find(struct archive_of *of, bool follow_last, struct archive_file *f,
 	struct walk w = {of, f, BUF_INIT(REST_MAX), follow_last, false, 0,
 	    clock_mono_ms() + FIND_MS};
 
+	of->look_at = clock_mono_ms() + LOOK_AGAIN_MS; /* it was just read */
 	buf_adds(&w.rest, of->request.path);
 	int rc =
 	    w.rest.over ? archive_refused(of, WIRE_FAIL_NAME, e) : walk(&w, e);

@@ -8,16 +8,21 @@
 
 #include "docker/container_archive.h"
 #include "lib/wire_file.h"
+#include "run/context.h"
 #include "run/place.h"
 
 #include <stdbool.h>
 
-/* Whose files, and who asks; nothing here changes it. */
+/* Whose files, and who asks. */
 struct archive_of {
-	struct engine *engine;
-	char container[RUN_NAME_SIZE];
+	const struct run_ctx *ctx;
+	char run[ULID_SIZE], container[RUN_NAME_SIZE];
 	struct wire_file request; /* path, what and root, for sentences */
 	int other_fd;		  /* struct guest_patience */
+	/* Whoever destroys the run waits for what is read: it is looked for
+	 * every now and then, and given way to. */
+	int64_t look_at;
+	bool destroyed;
 };
 
 /* Something in the container. */
@@ -39,7 +44,8 @@ void archive_file_release(struct archive_file *f);
 int archive_refused(
     const struct archive_of *of, enum wire_fail why, struct err *e);
 
-/* For a call: who may leave meanwhile. */
+/* For a call: it is given up with ERR_GONE_AWAY where the caller left, or the
+ * run is being destroyed. */
 struct container_wait archive_wait(
     struct archive_of *of, int timeout_ms, int idle_ms);
 

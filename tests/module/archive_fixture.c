@@ -6,8 +6,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#define ID "01ARZ3NDEKTSV4RRFFQ69G5FAV"
-
 struct exited_run exited;
 
 static const struct fake_file tree[] = {
@@ -27,7 +25,6 @@ static const struct fake_file tree[] = {
     {"/work/dangling", 'l', "no/such", 0},
     {"/work/empty", 'f', "", 0},
     {"/work/etc", 'l', "/etc", 0},
-    {"/work/huge", 'f', NULL, ARCHIVE_HUGE},
     {"/work/loop", 'o', "loop", 0},
     {"/work/m \xff\n?&%", 'f', "odd", 0},
     {"/work/out", 'l', "../etc/passwd", 0},
@@ -36,12 +33,22 @@ static const struct fake_file tree[] = {
     {"/work/through", 'l', "abs/../../d/l/x", 0},
     {"/work/under", 'o', "a/b", 0},
     {"/work/word", 'l', "d/e/up/", 0},
+    {"/work/zeros", 'f', NULL, ARCHIVE_HUGE},
 };
+
+int
+archive_open_all(void **state)
+{
+	struct err e = ERR_INIT;
+
+	check_ok(engine_setup(&e), &e);
+	return fixture_open(state);
+}
 
 int
 archive_setup(void **state)
 {
-	(void)state;
+	(void)fixture_empty(state);
 	memset(&exited, 0, sizeof(exited));
 	exited.files.file = tree;
 	exited.files.count = sizeof(tree) / sizeof(tree[0]);
@@ -52,7 +59,8 @@ archive_setup(void **state)
 	exited.config.state_dir = exited.dir;
 	exited.ctx.config = &exited.config;
 	exited.ctx.engine = engine_new(fake_socket(exited.fake));
-	memcpy(exited.run.id, ID, sizeof(ID));
+	exited.ctx.redis = redis;
+	exited.run = fixture_start();
 	exited.patience = (struct guest_patience){-1, 30000};
 	return 0;
 }

@@ -1,5 +1,6 @@
 /*
- * A run that has ended, on a fake engine that has its files (fake/files.h).
+ * A run that has ended, on a fake engine that has its files (fake/files.h), and
+ * its record (run_fixture.h).
  */
 #ifndef SBX_TESTS_MODULE_ARCHIVE_FIXTURE_H
 #define SBX_TESTS_MODULE_ARCHIVE_FIXTURE_H
@@ -8,6 +9,7 @@
 #include "../wait.h"
 #include "lib/buf.h"
 #include "run/archive.h"
+#include "run_fixture.h"
 
 #define ARCHIVE_HUGE ((uint64_t)150 << 20) /* more than is kept at first */
 #define ARCHIVE_TEXT_MAX (1u << 20)
@@ -24,8 +26,9 @@ struct exited_run {
 
 extern struct exited_run exited;
 
-/* Of each test; the end of one asserts that nothing is left open, and that no
- * link was left to the engine. */
+/* Of the program; of each test: the end of one asserts that nothing is left
+ * open, and that no link was left to the engine. */
+int archive_open_all(void **state);
 int archive_setup(void **state);
 int archive_teardown(void **state);
 

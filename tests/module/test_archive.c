@@ -347,8 +347,6 @@ main(void)
 	    archive_test(
 		an_archive_of_a_file_has_it_by_the_name_that_was_asked_for),
 	};
-	struct err e = ERR_INIT;
 
-	check_ok(engine_setup(&e), &e);
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return cmocka_run_group_tests(tests, archive_open_all, fixture_close);
 }

@@ -10,7 +10,7 @@
 static void
 the_engine_is_let_go_before_the_caller_gets_a_byte(void **state)
 {
-	struct archive *a = archive_begin(WIRE_FILE_GET, "huge");
+	struct archive *a = archive_begin(WIRE_FILE_GET, "zeros");
 	const char *bytes;
 	size_t size;
 	uint64_t total = 0;
@@ -36,7 +36,7 @@ static void
 the_end_of_a_huge_file_is_read_alone(void **state)
 {
 	BUF_AUTO got = BUF_INIT(ARCHIVE_TEXT_MAX);
-	struct archive *a = archive_begin(WIRE_FILE_GET, "huge");
+	struct archive *a = archive_begin(WIRE_FILE_GET, "zeros");
 	struct err e = ERR_INIT;
 
 	(void)state;
@@ -174,7 +174,7 @@ a_caller_who_leaves_is_noticed_while_the_engine_stalls(void **state)
 static void
 a_run_that_is_removed_meanwhile_is_gone(void **state)
 {
-	struct archive *a = archive_begin(WIRE_FILE_GET, "huge");
+	struct archive *a = archive_begin(WIRE_FILE_GET, "zeros");
 	const char *bytes;
 	size_t size;
 	struct err e = ERR_INIT;
@@ -192,6 +192,37 @@ a_run_that_is_removed_meanwhile_is_gone(void **state)
 	archive_refuses(WIRE_FILE_LIST, "", ERR_RUN_ABSENT);
 }
 
+/* Whoever removes it waits for the engine, which is read from. */
+static void
+a_run_that_is_being_destroyed_is_given_way_to(void **state)
+{
+	static const struct fake_file files[] = {
+	    {"/work", 'd', NULL, 0}, {"/work/a", 'f', NULL, 1ull << 40}};
+	static const enum wire_file_what whats[] = {
+	    WIRE_FILE_LIST, WIRE_FILE_PACK};
+	struct wire_stat st;
+	const char *bytes;
+	size_t size;
+
+	(void)state;
+	exited.files.file = files;
+	exited.files.count = 2;
+	for (size_t i = 0; i < 2; i++) {
+		struct archive *a = archive_begin(whats[i], "");
+		struct err e = ERR_INIT;
+		int rc;
+
+		check_ok(run_destroying(redis, exited.run.id, &e), &e);
+		do
+			rc = whats[i] == WIRE_FILE_LIST
+				 ? archive_stat(a, &st, &e)
+				 : archive_next(a, &bytes, &size, &e);
+		while (rc > 0);
+		check_fails(rc, &e, ERR_RUN_ABSENT);
+		archive_free(a);
+	}
+}
+
 int
 main(void)
 {
@@ -205,9 +236,8 @@ main(void)
 	    archive_test(
 		a_caller_who_leaves_is_noticed_while_the_engine_stalls),
 	    archive_test(a_run_that_is_removed_meanwhile_is_gone),
+	    archive_test(a_run_that_is_being_destroyed_is_given_way_to),
 	};
-	struct err e = ERR_INIT;
 
-	check_ok(engine_setup(&e), &e);
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return cmocka_run_group_tests(tests, archive_open_all, fixture_close);
 }
