@@ -40,14 +40,13 @@ kill_and_wait(struct guest *guest)
 
 /* Stream a command that runs to its end, its client's, or its lease's. */
 static int
-stream_exec(struct call *c, const struct exec_request *rq, struct guest *guest,
-    struct err *e)
+stream_exec(struct call *c, const struct exec_request *rq,
+    const struct run *run, struct guest *guest, struct err *e)
 {
 	struct err ignored = ERR_INIT;
 	struct relay r;
 
-	int rc =
-	    relay_begin(&r, c, inflight_op(c->slot)->run, guest, rq->format, e);
+	int rc = relay_begin(&r, c, run, guest, rq->format, e);
 	r.slot = c->slot;
 	r.stream.offsets = rq->wire.keep;
 	switch (rc == 0 ? relay_run(&r) : RELAY_LEFT) {
@@ -113,7 +112,7 @@ exec_in(struct call *c, struct exec_request *rq, struct run *run, struct err *e)
 		return -1;
 	exchange_header(c->x, "X-Exec-Id", rq->wire.id);
 	int rc = rq->detach ? detach_exec(c, rq, run, guest, e)
-			    : stream_exec(c, rq, guest, e);
+			    : stream_exec(c, rq, run, guest, e);
 	guest_free(guest);
 	return rc;
 }

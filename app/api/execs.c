@@ -104,7 +104,7 @@ follow(struct call *c, struct run *run, struct wire_attach *at,
 	if (guest == NULL)
 		return -1;
 	exchange_header(c->x, "X-Exec-Id", at->id);
-	int rc = relay_begin(&r, c, run->id, guest, format, e);
+	int rc = relay_begin(&r, c, run, guest, format, e);
 	r.stream.offsets = true;
 	r.stream.offset = at->offset;
 	if (rc == 0 && !c->x->head)

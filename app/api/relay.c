@@ -2,6 +2,7 @@
 #include "api/relay.h"
 #include "api/exec_view.h"
 #include "lib/clock.h"
+#include "lib/str.h"
 #include "run/exit.h"
 
 #include <string.h>
@@ -23,7 +24,7 @@ send_out(struct relay *r)
 }
 
 int
-relay_begin(struct relay *r, struct call *c, const char *run,
+relay_begin(struct relay *r, struct call *c, const struct run *run,
     struct guest *guest, enum exec_format format, struct err *e)
 {
 	const struct buf out = BUF_INIT(FRAMES_MAX);
@@ -60,7 +61,7 @@ relay_lost(struct relay *r, const char *why)
 
 	if (why == NULL)
 		why = r->broken ? "the connection to the run was lost"
-				: run_lost(&r->call->ctx, r->run);
+				: run_lost(&r->call->ctx, r->run->id);
 	add_exit(r, &lost, why);
 	(void)send_out(r);
 }
@@ -72,7 +73,7 @@ add_ending(struct relay *r, const struct wire_exit *x)
 
 	/* There may be more to it, by now. */
 	if (error != NULL && !x->fenced)
-		error = run_lost(&r->call->ctx, r->run);
+		error = run_lost(&r->call->ctx, r->run->id);
 	add_exit(r, x, error);
 }
 
@@ -91,6 +92,15 @@ add_event(struct relay *r, const struct guest_event *ev)
 	else if (ev->type == GUEST_EXIT)
 		add_ending(r, &ev->exit);
 	return ev->type == GUEST_EXIT;
+}
+
+/* Docker's exec stream may not end with its container: where that is gVisor's,
+ * and more than its output is attached, it never does, now and then. */
+static bool
+run_is_over(const struct relay *r)
+{
+	return str_eq(r->run->transport, "exec") &&
+	       run_has_ended(&r->call->ctx, r->run->id);
 }
 
 enum relay_end
@@ -114,6 +124,8 @@ relay_run(struct relay *r)
 			return RELAY_LOST;
 		if (ev.type == GUEST_NOTHING && exchange_gone(x))
 			return RELAY_LEFT;
+		if (ev.type == GUEST_NOTHING && run_is_over(r))
+			return RELAY_LOST;
 		if (ev.type == GUEST_NOTHING &&
 		    clock_left(r->sent + KEEPALIVE_MS) == 0)
 			exec_stream_keepalive(&r->stream, &r->out);

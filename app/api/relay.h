@@ -11,7 +11,7 @@
 
 struct relay {
 	struct call *call;
-	const char *run; /* its id */
+	const struct run *run;
 	struct guest
 	    *guest; /* the caller's, who may put another in its place */
 	struct inflight_slot *slot; /* NULL: nothing is in flight for it */
@@ -30,7 +30,7 @@ enum relay_end {
 
 /* Begin the answer: its headers and first bytes. -1 where that failed; the
  * client may be gone in any case. */
-int relay_begin(struct relay *r, struct call *c, const char *run,
+int relay_begin(struct relay *r, struct call *c, const struct run *run,
     struct guest *guest, enum exec_format format, struct err *e);
 
 /* Until one of these. Once the command has ended, and before its client can

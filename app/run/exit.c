@@ -139,6 +139,21 @@ run_exit_explain(const struct run_ctx *ctx, struct run *run, struct err *e)
 	return -1;
 }
 
+bool
+run_has_ended(const struct run_ctx *ctx, const char *id)
+{
+	struct container_info info;
+	struct err e = ERR_INIT;
+	char name[RUN_NAME_SIZE];
+
+	run_name(id, name);
+	if (container_inspect(ctx->engine, name, &info, &e) != 0)
+		return e.kind == ERR_ABSENT;
+	bool ended = !info.running;
+	container_info_release(&info);
+	return ended;
+}
+
 const char *
 run_lost(const struct run_ctx *ctx, const char *id)
 {

@@ -32,6 +32,9 @@ int run_not_running(const struct run *run, struct err *e);
  * end. Returns -1. */
 int run_exit_explain(const struct run_ctx *ctx, struct run *run, struct err *e);
 
+/* The engine says that the run's container has ended, or is not there. */
+bool run_has_ended(const struct run_ctx *ctx, const char *id);
+
 /* Why what ran in a run vanished from under its caller, as a sentence that
  * lives as long as the program. */
 const char *run_lost(const struct run_ctx *ctx, const char *id);
