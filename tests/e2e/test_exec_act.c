@@ -13,8 +13,10 @@
 static int
 setup(void **state)
 {
+	static const char *const env[] = {"SBX_CLIENT_STALL_SEC=3", NULL};
+
 	(void)state;
-	stack_start(NULL);
+	stack_start(env);
 	image_need(IMAGE_PLAIN);
 	return 0;
 }
@@ -49,6 +51,19 @@ static void
 await_size(const char *id, int64_t size)
 {
 	wait_until(object_int(id, "output.end") == size, END_MS);
+}
+
+static void
+lease(const char *body, int generation)
+{
+	REPLY_AUTO r =
+	    http_do("POST", run_url(object_run, "lease"), body, NULL);
+
+	if (r.status != 200)
+		fail_msg("lease: %ld %s", r.status, r.body.data);
+	assert_int_equal(
+	    json_integer_value(json_at(r.json, "lease.generation")),
+	    generation);
 }
 
 /* -- standard input -------------------------------------------------------- */
@@ -196,6 +211,24 @@ input_that_nobody_reads_waits_and_is_in_flight(void **state)
 	free(f.text);
 }
 
+static void
+input_that_nobody_reads_is_given_up(void **state)
+{
+	char *text = many_bytes((size_t)8 << 20), id[ULID_SIZE];
+
+	(void)state;
+	start_fed("sleep 300", id);
+	REPLY_AUTO r =
+	    http_do("POST", object_url(id, "stdin?close=1"), text, NULL);
+	check_problem(&r, 409, "conflict", "read nothing for 3 s");
+	/* Who leaves has the run free. */
+	struct stream *s =
+	    stream_open(object_url(id, "stdin"), text + (7 << 20), NULL);
+	stream_close(s);
+	lease("{\"owner\":\"anna\",\"ttlSec\":60,\"waitSec\":30}", 1);
+	free(text);
+}
+
 /* -- signals and the end --------------------------------------------------- */
 
 #define TRAPS                                                                \
@@ -290,19 +323,6 @@ its_end_takes_all_that_it_started(void **state)
 
 /* -- leases ---------------------------------------------------------------- */
 
-static void
-lease(const char *body, int generation)
-{
-	REPLY_AUTO r =
-	    http_do("POST", run_url(object_run, "lease"), body, NULL);
-
-	if (r.status != 200)
-		fail_msg("lease: %ld %s", r.status, r.body.data);
-	assert_int_equal(
-	    json_integer_value(json_at(r.json, "lease.generation")),
-	    generation);
-}
-
 #define HOLDER "\"owner\":\"a na\",\"generation\":1"
 
 static void
@@ -358,6 +378,7 @@ main(void)
 	    TEST(an_attached_command_is_fed_from_elsewhere),
 	    TEST(input_of_any_size_arrives_whole),
 	    TEST(input_that_nobody_reads_waits_and_is_in_flight),
+	    TEST(input_that_nobody_reads_is_given_up),
 	    TEST(signals_go_by_name_or_number),
 	    TEST(how_a_signal_ended_it_is_told),
 	    TEST(its_end_takes_all_that_it_started),

@@ -258,6 +258,30 @@ a_reader_that_does_not_read_stops_nobody(void **state)
 		stream_close(s[i]);
 }
 
+/* Processes of the init, but for supervisors. */
+#define KILL_READERS                                                       \
+	"for p in /proc/[0-9]*; do grep -q sbx $p/cmdline || continue; "   \
+	"[ \"$(cat $p/task/*/children)\" ] || kill -9 ${p#/proc/}; done; " \
+	"touch go"
+
+static void
+a_reader_that_is_killed_in_the_run_is_replaced(void **state)
+{
+	char id[ULID_SIZE];
+
+	(void)state;
+	needs_host_kernel("its /proc does not tell of children");
+	object_sh("printf 'a\\303'; " UNTIL("go") "printf '\\244b'", id);
+	struct stream *s = object_follow(id, "");
+	assert_non_null(stream_await(s, "stdout", END_MS));
+	EXECUTED_AUTO kill = exec_sh(object_run, KILL_READERS);
+	assert_int_equal(exit_code(&kill), 0);
+	EXECUTED_AUTO x = exec_finish(s);
+	stream_close(s);
+	assert_string_equal(x.out.data, "\303\244b");
+	assert_int_equal(exit_code(&x), 0);
+}
+
 static void
 so_many_run_at_once_and_the_oldest_ended_are_forgotten(void **state)
 {
@@ -333,6 +357,7 @@ main(void)
 	    TEST(frames_tell_where_to_go_on),
 	    TEST(what_is_no_longer_kept_is_a_gap),
 	    TEST(a_reader_that_does_not_read_stops_nobody),
+	    TEST(a_reader_that_is_killed_in_the_run_is_replaced),
 	    TEST(so_many_run_at_once_and_the_oldest_ended_are_forgotten),
 	    TEST(who_asks_for_nonsense_is_told_so),
 	};
