@@ -70,17 +70,17 @@ body_size(const char *head, const char *end)
 
 /* Send a request and read the head of its answer, which is dropped. */
 static int
-ask(struct raw *r, const char *method, const char *path, const char *fields,
-    const char *body, size_t *ret_size)
+ask_with(struct raw *r, const char *method, const char *path,
+    const char *fields, const char *body, size_t given, size_t *ret_size)
 {
 	BUF_AUTO request = BUF_INIT(BYTES_MAX);
 	struct err e = ERR_INIT;
 	const char *end;
 
 	buf_addf(&request,
-	    "%s %s HTTP/1.1\r\nHost: engine\r\n%s"
-	    "Content-Type: application/json\r\nContent-Length: %zu\r\n\r\n%s",
-	    method, path, fields, strlen(body), body);
+	    "%s %s HTTP/1.1\r\nHost: engine\r\n%sContent-Length: %zu\r\n\r\n",
+	    method, path, fields, given);
+	buf_add(&request, body, given);
 	check_ok(fd_write_all(r->fd, request.data, request.size,
 		     clock_mono_ms() + CALL_MS, &e),
 	    &e);
@@ -91,6 +91,13 @@ ask(struct raw *r, const char *method, const char *path, const char *fields,
 	long status = strtol(r->in.data + strlen("HTTP/1.1 "), NULL, 10);
 	buf_drop(&r->in, (size_t)(end + 4 - r->in.data));
 	return (int)status;
+}
+
+static int
+ask(struct raw *r, const char *method, const char *path, const char *fields,
+    const char *body, size_t *ret_size)
+{
+	return ask_with(r, method, path, fields, body, strlen(body), ret_size);
 }
 
 /* Move size bytes to `to`, which may be NULL. */
@@ -129,12 +136,24 @@ raw_call(struct raw *r, const char *method, const char *path, const char *body,
     struct buf *ret_body)
 {
 	size_t size;
-	int status = ask(r, method, path, "", body != NULL ? body : "", &size);
+	int status = ask(r, method, path, "Content-Type: application/json\r\n",
+	    body != NULL ? body : "", &size);
 
 	if (size == CHUNKED)
 		take_chunks(r, ret_body);
 	else
 		take(r, size, ret_body);
+	return status;
+}
+
+int
+raw_put(struct raw *r, const char *path, const char *bytes, size_t given)
+{
+	size_t size;
+	int status = ask_with(r, "PUT", path,
+	    "Content-Type: application/x-tar\r\n", bytes, given, &size);
+
+	take(r, size, NULL);
 	return status;
 }
 
@@ -166,8 +185,9 @@ raw_exec_open(struct raw *kept, const char *container, const char *argv,
 	raw_member(kept, "POST", path, body, 201, "Id", ret_exec);
 	(void)snprintf(path, sizeof(path), "/exec/%s/start", ret_exec);
 	int status = ask(&stream, "POST", path,
-	    "Connection: Upgrade\r\nUpgrade: tcp\r\n", "{\"Detach\":false}",
-	    &size);
+	    "Content-Type: application/json\r\n"
+	    "Connection: Upgrade\r\nUpgrade: tcp\r\n",
+	    "{\"Detach\":false}", &size);
 	if (status != 101)
 		fail_msg("POST %s: %d", path, status);
 	return stream;

@@ -26,7 +26,10 @@ void raw_close(struct raw *r);
 int raw_call(struct raw *r, const char *method, const char *path,
     const char *body, struct buf *ret_body);
 
-/* The same, and it must be that status; a member of the answer's JSON. */
+/* PUT of bytes, a tar archive; the answer's status. */
+int raw_put(struct raw *r, const char *path, const char *bytes, size_t size);
+
+/* raw_call, and it must be that status; a member of the answer's JSON. */
 void raw_member(struct raw *r, const char *method, const char *path,
     const char *body, int status, const char *member,
     char ret_value[RAW_ID_SIZE]);
