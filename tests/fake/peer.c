@@ -50,14 +50,16 @@ peer_place(const struct peer *p)
 	return (struct guest_place){"", p->dir, getpid(), WIRE_VERSION};
 }
 
-/* Wait a little; false once nobody wants to hear more. */
+/* Wait a little; false once nobody wants more. Asked for before the wait: what
+ * was sent until then is there after it. */
 static bool
 look(struct peer *p, int fd, short events)
 {
 	struct pollfd poll_fd = {fd, events, 0};
+	bool over = atomic_load(&p->over);
 
 	(void)poll(&poll_fd, 1, LOOK_MS);
-	return !atomic_load(&p->over);
+	return !over;
 }
 
 /* Read once, or wait a little; false where no more will come, or wanted. */
