@@ -29,7 +29,8 @@ SAN_WARN = -Wno-format-truncation -Wno-format-overflow
 LDFLAGS = -pie -Wl,-z,relro,-z,now -pthread $(if $(SAN),-fsanitize=$(SAN))
 LIBS    = -lfcgi -ljansson -lhiredis -lcurl -lcrypto
 INIT_CFLAGS = -std=c11 -Os -D_GNU_SOURCE -Iapp $(WARN) -ffunction-sections \
-	  -fdata-sections -fstack-protector-strong
+	  -fdata-sections -fstack-protector-strong \
+	  -fno-asynchronous-unwind-tables
 
 LIB_SRC   = $(wildcard app/lib/*.c)
 CORE_SRC  = app/config.c $(wildcard app/json/*.c app/crypto/*.c app/docker/*.c app/store/*.c \

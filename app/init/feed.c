@@ -43,7 +43,9 @@ feed_take(int fd, char to[FEED_PIECE], bool *ret_close)
 	ssize_t n = recvmsg(fd, &m, MSG_DONTWAIT);
 
 	*ret_close = n == 1 && byte == FEED_CLOSE;
-	return n > 0 ? n - 1 : n;
+	if (n == 0)
+		errno = EPIPE;
+	return n - (n >= 0);
 }
 
 static void

@@ -29,8 +29,8 @@ struct feed {
  * status. */
 int feed_run(const struct ops *ops, struct op *op, const struct feed *f);
 
-/* The supervisor's: one packet; as recv(2), but of the piece. *ret_close where
- * it is the last: returns 0 then. */
+/* The supervisor's: one packet; as read(2), but of the piece. *ret_close where
+ * it is the last: returns 0 then. EPIPE: nothing will come. */
 ssize_t feed_take(int fd, char to[FEED_PIECE], bool *ret_close);
 
 #endif

@@ -66,7 +66,7 @@ life_end(struct life *l, int64_t term_ms)
 	tree_signal(SIGTERM);
 }
 
-void
+bool
 life_step(struct life *l)
 {
 	int64_t now = clock_mono_ms();
@@ -75,8 +75,10 @@ life_step(struct life *l)
 		l->timed_out = true;
 		life_end(l, LIFE_TERM_MS);
 	}
-	if (now >= l->kill_at && !l->alone)
-		tree_kill();
+	if (now < l->kill_at || l->alone)
+		return false;
+	tree_kill();
+	return true;
 }
 
 bool

@@ -42,8 +42,8 @@ bool life_reap(struct life *l);
 /* Begin to end everything: TERM now, KILL after so many milliseconds. */
 void life_end(struct life *l, int64_t term_ms);
 
-/* Do what is due; then reap. */
-void life_step(struct life *l);
+/* Do what is due. True where that killed: reap. */
+bool life_step(struct life *l);
 
 /* It should long have ended: whatever happens, say so. */
 bool life_is_late(const struct life *l);

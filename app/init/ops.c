@@ -7,6 +7,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#define PAGE 4096u
+
 enum state { OP_NEW, OP_RUNS, OP_OVER };
 
 struct op {
@@ -21,6 +23,7 @@ struct op {
 struct ops {
 	_Atomic uint64_t fence;
 	uint64_t taken; /* as counted */
+	size_t high;	/* past the last object that was touched */
 	struct op op[OPS_MAX];
 	struct object object[OPS_MAX]; /* not touched before they are needed */
 };
@@ -44,6 +47,7 @@ ops_take(struct ops *o)
 			continue;
 		op->pid = -1;
 		op->object = &o->object[i];
+		o->high = o->high > i ? o->high : i + 1;
 		object_clear(op->object, ++o->taken);
 		atomic_store(&op->generation, 0);
 		atomic_store(&op->state, OP_NEW);
@@ -69,12 +73,32 @@ op_forked(struct op *op, pid_t pid)
 		ended(op);
 }
 
+/* After many were there at once, most of their memory is of no use. */
+static void
+give_back(struct ops *o)
+{
+	size_t used = OPS_MAX;
+
+	while (used > 0 && o->op[used - 1].pid == 0 && !o->op[used - 1].kept)
+		used--;
+	if (o->high < used + 64)
+		return;
+	uintptr_t from = (uintptr_t)&o->object[used] + PAGE - 1;
+	uintptr_t to = (uintptr_t)&o->object[o->high];
+	from = from / PAGE * PAGE;
+	if (from < to)
+		(void)madvise(
+		    (void *)from, (to - from) / PAGE * PAGE, MADV_REMOVE);
+	o->high = used;
+}
+
 void
 ops_reaped(struct ops *o, pid_t pid)
 {
 	for (size_t i = 0; i < OPS_MAX; i++)
 		if (o->op[i].pid == pid)
 			ended(&o->op[i]);
+	give_back(o);
 }
 
 struct op *

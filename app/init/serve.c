@@ -16,7 +16,7 @@
 #define BACKLOG 512
 #define FIRST_MS 10000 /* for a connection to say what it wants */
 #define FENCE_MS 3000  /* for what is older to end, before everything does */
-#define ACT_MS 10000   /* for a supervisor to do as it is told */
+#define ACT_MS 8000    /* for a supervisor to do as it is told */
 #define LOOK_MS 2      /* between two looks at what wakes nobody */
 #define FIRST_MAX 128  /* a whole frame of those that PID 1 takes itself */
 #define LIST_SOME (16u * 1024) /* of a list, at a time */

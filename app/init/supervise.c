@@ -178,6 +178,8 @@ on_feed(struct exec *s)
 	bool close = false;
 	ssize_t n = feed_take(s->feed, piece, &close);
 
+	if (n < 0 && errno == EPIPE)
+		fd_close(&s->feed);
 	if (n > 0)
 		host_add_input(&s->host, piece, (size_t)n);
 	if (close)
@@ -303,8 +305,8 @@ step(struct exec *s)
 	if (p[P_FEED].revents)
 		on_feed(s);
 	feed_command(s);
-	life_step(&s->life);
-	reap(s);
+	if (life_step(&s->life))
+		reap(s);
 	conclude(s);
 	output_flush(&s->out);
 	if (!s->background && (s->host.gone || s->out.broken) &&
@@ -354,7 +356,7 @@ linger(struct exec *s)
 				sizeof(dropped)) <= 0)
 				fd_close(&s->child.output[i]);
 		on_mail(s);
-		life_step(l);
+		(void)life_step(l);
 		on_signal(s);
 	}
 }

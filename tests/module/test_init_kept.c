@@ -362,6 +362,26 @@ pid_1_is_small_before_and_after(void **state)
 	assert_true(memory_kib("Private_Dirty") <= 200);
 }
 
+static void
+pid_1_is_small_after_much_at_once(void **state)
+{
+	static struct init in[300];
+
+	(void)state;
+	for (int i = 0; i < 300; i++) {
+		const struct wire_exec x = {
+		    .script = "read x", .id = name(i), .open_stdin = true};
+
+		object_start(&in[i], &x);
+	}
+	assert_int_equal(objects_count(), 300);
+	for (int i = 0; i < 300; i++)
+		object_hang_up(&in[i]);
+	wait_until(pid1_children(&objects_run) == 0, PATIENCE_MS);
+	assert_true(memory_kib("Private_Dirty") <= 200);
+	launch_ended(0, "true");
+}
+
 int
 main(void)
 {
@@ -376,6 +396,7 @@ main(void)
 	    OBJECT_TEST(a_signal_from_inside_forces_nothing),
 	    OBJECT_TEST(at_the_limit_of_pids_what_needs_none_goes_on),
 	    OBJECT_TEST(pid_1_is_small_before_and_after),
+	    OBJECT_TEST(pid_1_is_small_after_much_at_once),
 	};
 
 	return cmocka_run_group_tests(tests, objects_begin, NULL);
