@@ -4,8 +4,6 @@
 #include "api/files_input.h"
 #include "api/files_list.h"
 #include "api/lease.h"
-#include "lib/str.h"
-#include "run/exit.h"
 #include "run/files.h"
 
 /* Without a byte from the run. Removing a large tree says nothing until it is
@@ -41,8 +39,6 @@ read_in(struct call *c, const struct files_input *in, struct run *run,
 {
 	const struct guest_patience p = patience(c);
 
-	if (!str_eq(run->state, "running") && !str_eq(run->state, "exited"))
-		return run_not_running(run, e);
 	struct files *f = files_open(&c->ctx, run, in->what, in->path, &p, e);
 	if (f == NULL)
 		return -1;
@@ -83,8 +79,6 @@ change_in(struct call *c, const struct files_input *in, struct run *run,
 	    .limit = takes ? files_body_max(c) : 0,
 	};
 
-	if (!str_eq(run->state, "running"))
-		return run_not_running(run, e);
 	struct files *f = files_change(&c->ctx, run, &change, &p, e);
 	if (f == NULL)
 		return -1;

@@ -194,20 +194,25 @@ files_body_check(const struct call *c, struct err *e)
 							      : 0;
 }
 
-/* As exchange_read. Who is given the run meanwhile does not wait for a client
- * that has stopped sending. */
+/* As exchange_read. A client that has stopped sending learns at once that its
+ * upload is over, and the run is not kept busy by it. */
 static int64_t
-read_more(struct call *c, char *to, size_t size, struct err *e)
+read_more(struct call *c, struct files *f, char *to, size_t size, struct err *e)
 {
 	int64_t until =
 	    clock_mono_ms() + c->ctx.config->client_stall_sec * 1000;
 
-	while (!inflight_lost(c->slot))
-		if (exchange_await(c->x, -1, LOOK_MS) || clock_left(until) == 0)
-			return exchange_read(c->x, to, size, 1, e);
-	return err_set(e, ERR_LEASE_SUPERSEDED,
-	    "The run was given to somebody else meanwhile: this upload is "
-	    "superseded.");
+	while (!exchange_await(c->x, files_fd(f), LOOK_MS)) {
+		if (files_check(f, e) != 0)
+			return -1;
+		if (inflight_lost(c->slot))
+			return err_set(e, ERR_LEASE_SUPERSEDED,
+			    "The run was given to somebody else meanwhile: "
+			    "this upload is superseded.");
+		if (clock_left(until) == 0)
+			break;
+	}
+	return exchange_read(c->x, to, size, 1, e);
 }
 
 int
@@ -217,7 +222,7 @@ files_take(struct call *c, struct files *f, struct err *e)
 	char chunk[CHUNK];
 	int64_t n;
 
-	while ((n = read_more(c, chunk, sizeof(chunk), e)) > 0) {
+	while ((n = read_more(c, f, chunk, sizeof(chunk), e)) > 0) {
 		if ((uint64_t)n > left)
 			return too_large(c, e);
 		left -= (uint64_t)n;

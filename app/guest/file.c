@@ -4,6 +4,7 @@
 #include "guest/refusal.h"
 #include "lib/mem.h"
 
+#include <poll.h>
 #include <stdlib.h>
 
 #define GATHER (WIRE_CHUNK / 2) /* smaller pieces are sent together */
@@ -207,6 +208,20 @@ guest_file_end(struct guest_file *f, struct err *e)
 	if (put(f, WIRE_DATA_END, NULL, 0, e) != 0)
 		return -1;
 	return guest_file_done(f, e);
+}
+
+int
+guest_file_fd(const struct guest_file *f)
+{
+	return f->c.fd;
+}
+
+int
+guest_file_check(struct guest_file *f, struct err *e)
+{
+	struct pollfd p = {f->c.fd, POLLIN, 0};
+
+	return poll(&p, 1, 0) > 0 ? interrupted(f, e) : 0;
 }
 
 int

@@ -44,6 +44,11 @@ int guest_file_send(
     struct guest_file *f, const char *bytes, size_t size, struct err *e);
 int guest_file_end(struct guest_file *f, struct err *e);
 
+/* The same, while there is nothing to send: what becomes readable once the
+ * run's side has given up, and then -1 with why. */
+int guest_file_fd(const struct guest_file *f);
+int guest_file_check(struct guest_file *f, struct err *e);
+
 /* MKDIR, MOVE, REMOVE: until it is done. */
 int guest_file_done(struct guest_file *f, struct err *e);
 

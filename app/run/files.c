@@ -153,6 +153,18 @@ files_end(struct files *f, struct err *e)
 }
 
 int
+files_fd(const struct files *f)
+{
+	return guest_file_fd(f->guest);
+}
+
+int
+files_check(struct files *f, struct err *e)
+{
+	return told(f, guest_file_check(f->guest, e), e);
+}
+
+int
 files_done(struct files *f, struct err *e)
 {
 	return told(f, guest_file_done(f->guest, e), e);
