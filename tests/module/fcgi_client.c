@@ -5,7 +5,6 @@
 #include "lib/fd.h"
 
 #include <errno.h>
-#include <fastcgi.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -10,6 +10,20 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+/* Of the FastCGI specification 1.0, sections 3 and 8. */
+#define FCGI_HEADER_LEN 8
+#define FCGI_MAX_LENGTH 0xffff
+#define FCGI_VERSION_1 1
+
+enum {
+	FCGI_BEGIN_REQUEST = 1,
+	FCGI_ABORT_REQUEST,
+	FCGI_END_REQUEST,
+	FCGI_PARAMS,
+	FCGI_STDIN,
+	FCGI_STDOUT,
+};
+
 struct fcgi_reply {
 	struct buf out; /* header section and body, as they came */
 	bool ended;	/* END_REQUEST came */

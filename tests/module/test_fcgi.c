@@ -3,7 +3,6 @@
 #include "fcgi_client.h"
 #include "pool_fixture.h"
 
-#include <fastcgi.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -5,7 +5,6 @@
 #include "torture.h"
 #include "torture_world.h"
 
-#include <fastcgi.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
