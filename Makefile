@@ -39,6 +39,7 @@ HTTP_SRC  = $(wildcard app/http/*.c app/api/*.c) app/worker.c \
 	  app/heart.c app/metrics.c app/pool.c app/listener.c app/prefork.c
 INIT_SRC  = $(wildcard app/init/*.c)
 REAPER_SRC = $(wildcard reaper/*.c)
+PROXY_SRC = $(wildcard proxy/*.c)
 LUA       = $(wildcard app/store/lua/*.lua)
 
 obj     = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
@@ -91,6 +92,7 @@ $(BUILD)/lib.a: $(call obj,$(LIB_SRC))
 $(BUILD)/core.a: $(call obj,$(CORE_SRC))
 $(BUILD)/http.a: $(call obj,$(HTTP_SRC))
 $(BUILD)/reaper.a: $(call obj,$(filter-out reaper/main.c,$(REAPER_SRC)))
+$(BUILD)/proxy.a: $(call obj,$(filter-out proxy/main.c,$(PROXY_SRC)))
 $(BUILD)/%.a:
 	$(call say,AR  )
 	$(Q)rm -f $@ && $(AR) rcs $@ $^
@@ -158,7 +160,7 @@ clang:			## build everything with clang, warnings fatal
 	$(MAKE) BUILD=$(BUILD)/clang CC=clang all
 
 TEST_LIBS = -lcmocka $(LIBS)
-$(BUILD)/tests/unit/%: $(BUILD)/obj/tests/unit/%.o $(ARCHIVES)
+$(BUILD)/tests/unit/%: $(BUILD)/obj/tests/unit/%.o $(BUILD)/proxy.a $(ARCHIVES)
 	@mkdir -p $(@D)
 	$(call say,LD  )
 	$(Q)$(CC) $(LDFLAGS) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(TEST_LIBS)
@@ -168,7 +170,7 @@ KEPT = $(addprefix app/init/,ring.c kept.c object.c ops.c)
 $(BUILD)/tests/unit/test_ring $(BUILD)/tests/unit/test_kept: $(call obj,$(KEPT))
 
 $(BUILD)/tests/module/%: $(BUILD)/obj/tests/module/%.o \
-    $(call obj,$(MODULE_SUPPORT)) $(BUILD)/reaper.a $(ARCHIVES)
+    $(call obj,$(MODULE_SUPPORT)) $(BUILD)/reaper.a $(BUILD)/proxy.a $(ARCHIVES)
 	@mkdir -p $(@D)
 	$(call say,LD  )
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(TEST_LIBS)
@@ -189,7 +191,7 @@ $(BUILD)/tests/bench/%: $(BUILD)/obj/tests/bench/%.o \
 # main that replays tests/fuzz/corpus/<name>/ and mutations of it;
 # `make fuzz` links libFuzzer.
 $(BUILD)/tests/fuzz/%: $(BUILD)/obj/tests/fuzz/%.o \
-    $(BUILD)/obj/tests/fuzz/replay.o $(ARCHIVES)
+    $(BUILD)/obj/tests/fuzz/replay.o $(BUILD)/proxy.a $(ARCHIVES)
 	@mkdir -p $(@D)
 	$(call say,LD  )
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(TEST_LIBS)
