@@ -64,12 +64,14 @@ add_input(struct guest *g)
 static void
 send_frames(struct guest *g)
 {
+	bool some;
+
 	do {
 		if (g->c.out.size == 0)
 			add_input(g);
+		some = g->c.out.size > 0;
 		conn_flush(&g->c);
-	} while (g->c.out.size == 0 && g->c.in.state == INBOUND_RUNNING &&
-		 g->input_open && g->input_size > 0 && g->c.in.room > 0);
+	} while (some && g->c.out.size == 0);
 }
 
 /*

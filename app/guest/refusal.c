@@ -44,7 +44,9 @@ static const struct sentence of_commands[] = {
     {WIRE_FAIL_USER, ERR_INPUT, "user: ", ""},
     {WIRE_FAIL_LIMIT, ERR_RUN_EXHAUSTED, "", ""},
     {WIRE_FAIL_FENCED, ERR_LEASE_SUPERSEDED, "superseded: ", ""},
-    {WIRE_FAIL_EXEC_MANY, ERR_EXEC_MANY, "", ""},
+    {WIRE_FAIL_EXEC_MANY, ERR_EXEC_MANY,
+	"Too many execs with detach, tty or onDisconnect \"continue\" run: ",
+	""},
     {0, ERR_NONE, NULL, NULL},
 };
 
