@@ -50,17 +50,19 @@ static void
 on_mail(struct exec *s)
 {
 	struct mail mail;
-	pid_t group = s->life.pid;
 
 	if (s->object == NULL || !object_mail(s->object, &mail))
 		return;
+	pid_t front = s->child.tty >= 0 ? tty_foreground(s->child.tty) : -1;
+	pid_t group = front > 0 ? front : s->life.pid;
 	if (mail.what == MAIL_END) {
 		life_end(&s->life, LIFE_TERM_KILL_MS);
 	} else if (mail.what == MAIL_RESIZE) {
 		(void)tty_resize(s->child.tty, mail.cols, mail.rows);
+		/* gVisor neither knows who is in front, nor tells it. */
+		if (front < 0 && !s->life.dead)
+			(void)kill(-group, SIGWINCH);
 	} else if (!s->life.dead) {
-		if (s->child.tty >= 0 && tty_foreground(s->child.tty) > 0)
-			group = tty_foreground(s->child.tty);
 		(void)kill(-group, mail.signal);
 	}
 	object_took(s->object);

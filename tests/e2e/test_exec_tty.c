@@ -117,6 +117,7 @@ a_shell_is_talked_to(void **state)
 	struct seat at;
 
 	(void)state;
+	needs_host_kernel("its terminals send no signals");
 	sit_down(&at, "PS1='ready> ' sh -i");
 	REPLY_AUTO r = object_get(at.id);
 	assert_true(json_is_true(json_at(r.json, "tty")));
@@ -139,6 +140,7 @@ end_of_file_is_a_key(void **state)
 	struct seat at;
 
 	(void)state;
+	needs_host_kernel("its terminals know no end");
 	sit_down(&at, "cat; echo over");
 	type(&at, "line\n");
 	see(&at, "line\r\nline\r\n");
@@ -202,6 +204,7 @@ signals_go_to_its_foreground(void **state)
 	struct seat at;
 
 	(void)state;
+	needs_host_kernel("its terminals tell no foreground");
 	sit_down(&at, "PS1='ready> ' sh -i");
 	see(&at, "ready> ");
 	type(&at, "sh -c 'trap \"echo told\" USR1; echo up$((1+1)); while :; "
@@ -231,6 +234,7 @@ who_leaves_a_terminal_hangs_up_or_comes_back(void **state)
 	char id[2][ULID_SIZE];
 
 	(void)state;
+	needs_host_kernel("its terminals send no signals");
 	for (int i = 0; i < 2; i++) {
 		struct stream *s =
 		    stream_open(run_url(object_run, "exec"), body[i], NULL);
