@@ -263,6 +263,36 @@ an_exec_of_an_older_generation_is_refused_by_the_guest(void **state)
 	assert_non_null(strstr(x.problem.data, "\"lease_superseded\""));
 }
 
+static void
+check_unsupported(const struct reply *r)
+{
+	check_problem(r, 501, "not_implemented", "before an upgrade");
+}
+
+/* A record of then does not tell the version of its init. */
+static void
+a_run_made_before_an_upgrade_runs_commands_and_no_more(void **state)
+{
+	(void)state;
+	assert_string_equal(field("guestWire"), "3");
+	freeReplyObject(redis_do("HDEL sbx:run:%s guestWire", run));
+	check_hi();
+	assert_int_equal(acquire(), 1);
+	assert_int_equal(acquire(), 2);
+	EXECUTED_AUTO x =
+	    exec_json(run, json_pack("{s:s,s:s,s:i}", "cmd", "true", "owner",
+			       "me", "generation", 2));
+	assert_int_equal(exit_code(&x), 0);
+	REPLY_AUTO detached = http_json("POST", run_url(run, "exec"),
+	    json_pack("{s:s,s:b,s:s,s:i}", "cmd", "true", "detach", 1, "owner",
+		"me", "generation", 2));
+	check_unsupported(&detached);
+	REPLY_AUTO execs = http_do("GET", run_url(run, "execs"), NULL, NULL);
+	check_unsupported(&execs);
+	REPLY_AUTO file = http_do("GET", run_url(run, "files/a"), NULL, NULL);
+	check_unsupported(&file);
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, open_run, close_run)
 
 static void
@@ -288,6 +318,7 @@ main(void)
 	    TEST(a_run_restarted_by_hand_is_reached_again),
 	    TEST(a_grant_lies_above_what_the_guest_knows),
 	    TEST(an_exec_of_an_older_generation_is_refused_by_the_guest),
+	    TEST(a_run_made_before_an_upgrade_runs_commands_and_no_more),
 	};
 
 	if (stack_gvisor())
