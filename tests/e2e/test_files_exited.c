@@ -171,6 +171,13 @@ links_are_followed_inside_and_refused_outside(void **state)
 	check_problem(&under, 409, "not_a_directory", "l/under");
 }
 
+/* gVisor's fifos are in its memory, and end with the run. */
+static bool
+ended_too(const char *name)
+{
+	return str_eq(name, "fifo") && stack_gvisor();
+}
+
 static void
 what_is_no_file_is_answered_at_once(void **state)
 {
@@ -186,6 +193,8 @@ what_is_no_file_is_answered_at_once(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		if (ended_too(rows[i].path))
+			continue;
 		REPLY_AUTO r =
 		    http_do("GET", file(run, rows[i].path), NULL, NULL);
 
@@ -239,6 +248,8 @@ lists_and_stats_tell_what_is_there(void **state)
 	REPLY_AUTO list = http_do("GET", file(run, "?list=1"), NULL, NULL);
 	assert_int_equal(list.status, 200);
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		if (ended_too(rows[i].name))
+			continue;
 		const json_t *one = entry(list.json, rows[i].name);
 
 		assert_string_equal(
