@@ -6,8 +6,8 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#define FRAMES 2 /* in one write(2) */
-#define SWAPS 10 /* of a file for a link, between looking and opening */
+#define FRAMES 2  /* in one write(2) */
+#define SWAPS 200 /* of a file for a link, between looking and opening */
 
 int
 file_find(struct file_op *f, const char *path, int how, struct beneath *ret_b)

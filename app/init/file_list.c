@@ -10,7 +10,7 @@
 
 #define FRAMES_SENT (32u * 1024) /* at least, in one write(2) */
 #define FRAME_MAX (WIRE_HEAD + 64 + WIRE_NAME_MAX + WIRE_PATH_MAX)
-#define SWAPS 10 /* of a link for something else, between two looks at it */
+#define SWAPS 200 /* of a link for something else, between two looks */
 
 static enum wire_file_type
 type_of(mode_t mode)

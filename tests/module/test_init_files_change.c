@@ -1,10 +1,7 @@
 /* Changing the tree of a run: MKDIR, MOVE and REMOVE. Needs root. */
 #include "../wait.h"
 #include "file_fixture.h"
-#include "lib/fd.h"
 
-#include <fcntl.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,30 +10,6 @@
 
 #define PATIENCE_MS 60000
 #define DEEP 3000
-
-static void
-need_root(void)
-{
-	if (geteuid() != 0)
-		skip();
-}
-
-static bool
-is_there(const char *path)
-{
-	struct stat st;
-
-	return lstat(file_at(path), &st) == 0;
-}
-
-static void
-has(const char *path, const char *text)
-{
-	BUF_AUTO out = BUF_INIT(1000);
-
-	assert_int_equal(file_get(path, &out), 0);
-	assert_string_equal(out.data, text);
-}
 
 static int
 move(const char *from, const char *to)
@@ -81,7 +54,7 @@ directories_are_made_with_their_parents(void **state)
 	struct wire_stat x;
 
 	(void)state;
-	need_root();
+	file_need_root();
 	file_inside(make_tree);
 	assert_int_equal(file_do(WIRE_FILE_MKDIR, "x/y/z"), 0);
 	assert_int_equal(file_do(WIRE_FILE_MKDIR, "x/y/z"), 0);
@@ -91,7 +64,7 @@ directories_are_made_with_their_parents(void **state)
 	assert_int_equal(file_do(WIRE_FILE_MKDIR, ""), 0);
 	assert_int_equal(file_do(WIRE_FILE_MKDIR, "to-d"), 0);
 	assert_int_equal(file_do(WIRE_FILE_MKDIR, "to-d/new"), 0);
-	assert_true(is_there("/work/d/new"));
+	assert_true(file_is_there("/work/d/new"));
 	assert_int_equal(file_do(WIRE_FILE_MKDIR, "a"), WIRE_FAIL_EXISTS);
 	assert_int_equal(file_do(WIRE_FILE_MKDIR, "d/fifo"), WIRE_FAIL_EXISTS);
 	assert_int_equal(
@@ -111,26 +84,26 @@ things_are_moved(void **state)
 	struct wire_stat x;
 
 	(void)state;
-	need_root();
+	file_need_root();
 	file_inside(make_tree);
 	assert_int_equal(file_put("a", "text", 4), 0);
 	assert_int_equal(move("a", "new/b/c"), 0);
-	has("new/b/c", "text");
+	file_has("new/b/c", "text");
 	assert_int_equal(file_get("a", NULL), WIRE_FAIL_ABSENT);
 	assert_int_equal(file_put("old", "old", 3), 0);
 	assert_int_equal(move("new/b/c", "old"), 0);
-	has("old", "text");
+	file_has("old", "text");
 	assert_int_equal(move("d", "new/d"), 0);
-	assert_true(is_there("/work/new/d/e/\n\xff"));
+	assert_true(file_is_there("/work/new/d/e/\n\xff"));
 	/* A link itself, not what it names. */
 	assert_int_equal(move("to-d", "new/link"), 0);
 	assert_int_equal(file_stat("new/link", &x), 0);
 	assert_string_equal(x.target, "d");
 	assert_int_equal(move("new/d/out", "out"), 0);
 	assert_int_equal(move("old", "out"), 0);
-	has("out", "text");
+	file_has("out", "text");
 	assert_int_equal(move("out", "out"), 0);
-	has("out", "text");
+	file_has("out", "text");
 	assert_int_equal(move("new/d/fifo", "fifo"), 0);
 }
 
@@ -138,13 +111,13 @@ static void
 moves_that_make_no_sense_are_refused(void **state)
 {
 	(void)state;
-	need_root();
+	file_need_root();
 	file_inside(make_tree);
 	assert_int_equal(move("no", "new/x"), WIRE_FAIL_ABSENT);
-	assert_false(is_there("/work/new"));
+	assert_false(file_is_there("/work/new"));
 	assert_int_equal(move("d", "d/x"), WIRE_FAIL_NAME);
 	assert_int_equal(move("d", "d/x/y"), WIRE_FAIL_NAME);
-	assert_false(is_there("/work/d/x"));
+	assert_false(file_is_there("/work/d/x"));
 	assert_int_equal(move("d", "to-d/y"), WIRE_FAIL_NAME);
 	assert_int_equal(move("", "x"), WIRE_FAIL_NAME);
 	assert_int_equal(move("a", ""), WIRE_FAIL_EXISTS);
@@ -157,8 +130,8 @@ moves_that_make_no_sense_are_refused(void **state)
 	assert_int_equal(move("locked/in", "x"), WIRE_FAIL_DENIED);
 	assert_int_equal(move("a", "d/out/x"), WIRE_FAIL_ESCAPES);
 	assert_int_equal(move("d/out/secret", "x"), WIRE_FAIL_ESCAPES);
-	assert_true(is_there("/work/a"));
-	assert_true(is_there("/work/d/e/out"));
+	assert_true(file_is_there("/work/a"));
+	assert_true(file_is_there("/work/d/e/out"));
 }
 
 static void
@@ -173,11 +146,11 @@ static void
 one_name_of_a_file_moves_onto_another(void **state)
 {
 	(void)state;
-	need_root();
+	file_need_root();
 	file_inside(make_hard_links);
 	assert_int_equal(move("a", "same"), 0);
-	assert_false(is_there("/work/a"));
-	assert_true(is_there("/work/same"));
+	assert_false(file_is_there("/work/a"));
+	assert_true(file_is_there("/work/same"));
 }
 
 static void
@@ -186,25 +159,25 @@ what_rename_cannot_move_is_moved_all_the_same(void **state)
 	struct wire_stat x;
 
 	(void)state;
-	need_root();
+	file_need_root();
 	assert_int_equal(move("lower", "new/upper"), 0);
-	assert_false(is_there("/work/lower"));
-	has("new/upper/a", "a");
-	has("new/upper/link", "a");
-	has("new/upper/d/b", "d/b");
-	has("new/upper/d/e/c", "d/e/c");
+	assert_false(file_is_there("/work/lower"));
+	file_has("new/upper/a", "a");
+	file_has("new/upper/link", "a");
+	file_has("new/upper/d/b", "d/b");
+	file_has("new/upper/d/e/c", "d/e/c");
 	/* To another file system, and back. */
 	assert_int_equal(move("new/upper", "mount/there"), 0);
-	assert_false(is_there("/work/new/upper"));
-	has("mount/there/link", "a");
-	has("mount/there/d/e/c", "d/e/c");
+	assert_false(file_is_there("/work/new/upper"));
+	file_has("mount/there/link", "a");
+	file_has("mount/there/d/e/c", "d/e/c");
 	assert_int_equal(file_stat("mount/there/a", &x), 0);
 	assert_int_equal(x.mode, 0640);
 	assert_int_equal(move("mount/there/a", "a"), 0);
-	has("a", "a");
+	file_has("a", "a");
 	assert_int_equal(file_put("mount/b", "new", 3), 0);
 	assert_int_equal(move("mount/b", "a"), 0);
-	has("a", "new");
+	file_has("a", "new");
 	assert_int_equal(move("mount", "x"), WIRE_FAIL_DENIED);
 }
 
@@ -214,12 +187,12 @@ a_full_disk_ends_a_move_without_loss(void **state)
 	char *bytes = calloc(1, 2 << 20);
 
 	(void)state;
-	need_root();
+	file_need_root();
 	assert_int_equal(file_put("lower/big", bytes, 2 << 20), 0);
 	assert_int_equal(move("lower/big", "mount/big"), WIRE_FAIL_SPACE);
-	assert_false(is_there("/work/mount/big"));
+	assert_false(file_is_there("/work/mount/big"));
 	assert_int_equal(move("lower", "mount/all"), WIRE_FAIL_SPACE);
-	assert_true(is_there("/work/lower/big"));
+	assert_true(file_is_there("/work/lower/big"));
 	free(bytes);
 }
 
@@ -231,9 +204,9 @@ an_image_s_files_are_changed_as_others(void **state)
 	size_t count;
 
 	(void)state;
-	need_root();
+	file_need_root();
 	assert_int_equal(file_put("lower/link", "new", 3), 0);
-	has("lower/a", "new");
+	file_has("lower/a", "new");
 	assert_int_equal(file_put("lower/d/n", "n", 1), 0);
 	assert_int_equal(file_list("lower/d", &names, &count), 0);
 	assert_int_equal(count, 3);
@@ -255,7 +228,7 @@ static void
 files_and_trees_are_removed(void **state)
 {
 	(void)state;
-	need_root();
+	file_need_root();
 	file_inside(make_tree);
 	assert_int_equal(file_do(WIRE_FILE_REMOVE, "a"), 0);
 	assert_int_equal(file_do(WIRE_FILE_REMOVE, "a"), WIRE_FAIL_ABSENT);
@@ -269,9 +242,9 @@ files_and_trees_are_removed(void **state)
 	assert_int_equal(remove_all("d/out"), 0);
 	/* A link, not the tree behind it. */
 	assert_int_equal(remove_all("to-d"), 0);
-	assert_true(is_there("/work/d/e/out"));
+	assert_true(file_is_there("/work/d/e/out"));
 	assert_int_equal(remove_all("d"), 0);
-	assert_false(is_there("/work/d"));
+	assert_false(file_is_there("/work/d"));
 	assert_int_equal(remove_all("d"), WIRE_FAIL_ABSENT);
 	assert_int_equal(remove_all("locked/in"), WIRE_FAIL_DENIED);
 	assert_int_equal(remove_all("locked"), WIRE_FAIL_DENIED);
@@ -295,10 +268,10 @@ static void
 a_tree_deeper_than_any_path_is_removed(void **state)
 {
 	(void)state;
-	need_root();
+	file_need_root();
 	file_inside(make_deep);
 	assert_int_equal(remove_all("deep"), 0);
-	assert_false(is_there("/work/deep"));
+	assert_false(file_is_there("/work/deep"));
 }
 
 static void
@@ -324,10 +297,10 @@ static void
 a_wide_tree_is_removed(void **state)
 {
 	(void)state;
-	need_root();
+	file_need_root();
 	file_inside(make_wide);
 	assert_int_equal(remove_all("wide"), 0);
-	assert_false(is_there("/work/wide"));
+	assert_false(file_is_there("/work/wide"));
 }
 
 static void
@@ -348,9 +321,9 @@ static void
 removing_what_is_filled_meanwhile_ends(void **state)
 {
 	(void)state;
-	need_root();
+	file_need_root();
 	pid_t filler = file_background(refill);
-	wait_until(is_there("/work/full/d"), PATIENCE_MS);
+	wait_until(file_is_there("/work/full/d"), PATIENCE_MS);
 	for (int i = 0; i < 20; i++) {
 		int rc = remove_all("full");
 
@@ -359,7 +332,7 @@ removing_what_is_filled_meanwhile_ends(void **state)
 	}
 	file_stop(filler);
 	(void)remove_all("full");
-	assert_false(is_there("/work/full"));
+	assert_false(file_is_there("/work/full"));
 }
 
 static void
@@ -370,9 +343,9 @@ removing_ends_with_its_connection(void **state)
 	struct file_call c;
 
 	(void)state;
-	need_root();
+	file_need_root();
 	pid_t filler = file_background(refill);
-	wait_until(is_there("/work/full/d"), PATIENCE_MS);
+	wait_until(file_is_there("/work/full/d"), PATIENCE_MS);
 	for (int i = 0; i < 20; i++) {
 		file_start(&c, &x);
 		file_leave(&c);
@@ -387,6 +360,8 @@ removing_ends_with_its_connection(void **state)
 #define OVERLAY(f)                       \
 	cmocka_unit_test_setup_teardown( \
 	    f, file_open_overlay, file_close_overlay)
+#define SMALL(f) \
+	cmocka_unit_test_setup_teardown(f, file_open_small, file_close_small)
 
 int
 main(void)
@@ -400,8 +375,8 @@ main(void)
 	    OVERLAY(a_full_disk_ends_a_move_without_loss),
 	    OVERLAY(an_image_s_files_are_changed_as_others),
 	    TEST(files_and_trees_are_removed),
-	    TEST(a_tree_deeper_than_any_path_is_removed),
-	    TEST(a_wide_tree_is_removed),
+	    SMALL(a_tree_deeper_than_any_path_is_removed),
+	    SMALL(a_wide_tree_is_removed),
 	    TEST(removing_what_is_filled_meanwhile_ends),
 	    TEST(removing_ends_with_its_connection),
 	};

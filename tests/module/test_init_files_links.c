@@ -18,22 +18,6 @@
 #define TEXT "inside"
 
 static void
-need_root(void)
-{
-	if (geteuid() != 0)
-		skip();
-}
-
-static void
-has(const char *path, const char *text)
-{
-	BUF_AUTO out = BUF_INIT(1000);
-
-	assert_int_equal(file_get(path, &out), 0);
-	assert_string_equal(out.data, text);
-}
-
-static void
 put_text(const char *path)
 {
 	FD_AUTO fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0644);
@@ -80,20 +64,20 @@ links_that_stay_inside_are_followed(void **state)
 	struct stat st;
 
 	(void)state;
-	need_root();
+	file_need_root();
 	file_inside(make_inside);
 	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
-		has(all[i], TEXT);
+		file_has(all[i], TEXT);
 	for (size_t i = 0; i < 9; i++) {
 		assert_int_equal(file_put(all[i], all[i], strlen(all[i])), 0);
-		has(i == 7 ? "d/e/file" : "file", all[i]);
+		file_has(i == 7 ? "d/e/file" : "file", all[i]);
 	}
 	assert_int_equal(lstat(file_at("/work/second"), &st), 0);
 	assert_true(S_ISLNK(st.st_mode));
 	assert_int_equal(file_put("dangling", "1", 1), 0);
-	has("new", "1");
+	file_has("new", "1");
 	assert_int_equal(file_put("dangling-deep", "2", 1), 0);
-	has("x/new", "2");
+	file_has("x/new", "2");
 	assert_int_equal(lstat(file_at("/work/dangling-deep"), &st), 0);
 	assert_true(S_ISLNK(st.st_mode));
 	assert_int_equal(file_do(WIRE_FILE_LIST, "root"), 0);
@@ -132,7 +116,7 @@ links_that_lead_out_are_refused(void **state)
 	    "directory/new", "d/around", "d/around/d", "second", "d/far"};
 
 	(void)state;
-	need_root();
+	file_need_root();
 	file_inside(make_outside);
 	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
 		BUF_AUTO out = BUF_INIT(1000);
@@ -169,10 +153,10 @@ static void
 chains_of_links_end_at_forty(void **state)
 {
 	(void)state;
-	need_root();
+	file_need_root();
 	file_inside(make_chains);
-	has("1", TEXT);
-	has("40", TEXT);
+	file_has("1", TEXT);
+	file_has("40", TEXT);
 	assert_int_equal(file_get("41", NULL), WIRE_FAIL_NAME);
 	assert_int_equal(file_get("loop", NULL), WIRE_FAIL_NAME);
 	assert_int_equal(file_get("loop/x", NULL), WIRE_FAIL_NAME);
@@ -181,7 +165,7 @@ chains_of_links_end_at_forty(void **state)
 	assert_int_equal(file_put("loop", "x", 1), WIRE_FAIL_NAME);
 	assert_int_equal(file_put("41", "x", 1), WIRE_FAIL_NAME);
 	assert_int_equal(file_put("40", "x", 1), 0);
-	has("0", "x");
+	file_has("0", "x");
 	assert_int_equal(file_do(WIRE_FILE_REMOVE, "loop"), 0);
 }
 
@@ -208,17 +192,17 @@ long_targets_and_paths_are_walked(void **state)
 	char path[WIRE_PATH_MAX + 1];
 
 	(void)state;
-	need_root();
+	file_need_root();
 	file_inside(make_long);
-	has("long/file", TEXT);
-	has("long/long/long/file", TEXT);
+	file_has("long/file", TEXT);
+	file_has("long/long/long/file", TEXT);
 	assert_int_equal(file_get("deep/file", NULL), WIRE_FAIL_NAME);
 	for (size_t i = 0; i < WIRE_PATH_MAX; i++)
 		path[i] = i % 2 ? '/' : 'p';
 	path[WIRE_PATH_MAX] = '\0';
 	assert_int_equal(file_get(path, NULL), WIRE_FAIL_ABSENT);
 	assert_int_equal(file_put(path, "deep", 4), 0);
-	has(path, "deep");
+	file_has(path, "deep");
 	assert_int_equal(
 	    file_do_x(&(struct wire_file){
 		.what = WIRE_FILE_REMOVE, .path = "p", .recursive = true}),
@@ -232,7 +216,7 @@ another_root_is_as_tight(void **state)
 	    .what = WIRE_FILE_LIST, .root = "/work/d", .path = ""};
 
 	(void)state;
-	need_root();
+	file_need_root();
 	file_inside(make_inside);
 	assert_int_equal(file_do_x(&x), 0);
 	x.path = "above";
@@ -344,7 +328,7 @@ a_directory_swapped_for_a_link_is_never_left(void **state)
 	size_t count[2] = {0, 0};
 
 	(void)state;
-	need_root();
+	file_need_root();
 	pid_t swapper = file_background(swap_directory);
 	wait_for("/work/other");
 	wait_for("/work/swap/secret");
@@ -359,7 +343,7 @@ a_file_swapped_for_a_link_is_never_followed_out(void **state)
 	size_t count[2] = {0, 0};
 
 	(void)state;
-	need_root();
+	file_need_root();
 	pid_t swapper = file_background(swap_file);
 	wait_for("/work/last");
 	race("last", SWAPS / 2, count);
@@ -374,7 +358,7 @@ a_tree_is_removed_without_following_what_is_swapped(void **state)
 	    .what = WIRE_FILE_REMOVE, .path = "tree", .recursive = true};
 
 	(void)state;
-	need_root();
+	file_need_root();
 	pid_t swapper = file_background(swap_in_tree);
 	wait_for("/work/tree");
 	for (int i = 0; i < SWAPS; i++) {
@@ -390,6 +374,8 @@ a_tree_is_removed_without_following_what_is_swapped(void **state)
 
 #define TEST(f) \
 	cmocka_unit_test_setup_teardown(f, file_open_run, file_close_run)
+#define SMALL(f) \
+	cmocka_unit_test_setup_teardown(f, file_open_small, file_close_small)
 
 int
 main(void)
@@ -400,9 +386,9 @@ main(void)
 	    TEST(chains_of_links_end_at_forty),
 	    TEST(long_targets_and_paths_are_walked),
 	    TEST(another_root_is_as_tight),
-	    TEST(a_directory_swapped_for_a_link_is_never_left),
-	    TEST(a_file_swapped_for_a_link_is_never_followed_out),
-	    TEST(a_tree_is_removed_without_following_what_is_swapped),
+	    SMALL(a_directory_swapped_for_a_link_is_never_left),
+	    SMALL(a_file_swapped_for_a_link_is_never_followed_out),
+	    SMALL(a_tree_is_removed_without_following_what_is_swapped),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
