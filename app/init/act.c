@@ -3,23 +3,20 @@
 
 #include <signal.h>
 
-static bool
-is_refused(const struct wire_act *x, struct op *op, enum wire_fail *ret_why)
+/* Why an exec (NULL: there is none) cannot have that done to it, or 0. */
+static enum wire_fail
+refusal(const struct wire_act *x, const struct object *exec)
 {
-	const struct object *exec = op != NULL ? op_object(op) : NULL;
-
 	if (exec == NULL)
-		*ret_why = WIRE_FAIL_EXEC_ABSENT;
-	else if (x->what == WIRE_ACT_RESIZE && !exec->tty)
-		*ret_why = WIRE_FAIL_EXEC_TTY;
-	else if (x->what != WIRE_ACT_END && !object_runs(exec))
-		*ret_why = WIRE_FAIL_EXEC_ENDED;
-	else if (x->what == WIRE_ACT_INPUT &&
-		 (!exec->feedable || atomic_load(&exec->closed)))
-		*ret_why = WIRE_FAIL_EXEC_ENDED;
-	else
-		return false;
-	return true;
+		return WIRE_FAIL_EXEC_ABSENT;
+	if (x->what == WIRE_ACT_RESIZE && !exec->tty)
+		return WIRE_FAIL_EXEC_TTY;
+	/* What has ended may have left something to end. */
+	if (x->what == WIRE_ACT_END)
+		return 0;
+	bool takes_it = x->what != WIRE_ACT_INPUT ||
+			(exec->feedable && !atomic_load(&exec->closed));
+	return takes_it && object_runs(exec) ? 0 : WIRE_FAIL_EXEC_ENDED;
 }
 
 static struct mail
@@ -39,8 +36,10 @@ act_begin(struct ops *o, const struct wire_act *x, struct act *ret_a,
 {
 	struct op *op = ops_find(o, x->id);
 
-	*ret_why = WIRE_FAIL_FENCED;
-	if (x->generation < ops_fence(o) || is_refused(x, op, ret_why))
+	*ret_why = x->generation < ops_fence(o)
+		       ? WIRE_FAIL_FENCED
+		       : refusal(x, op != NULL ? op_object(op) : NULL);
+	if (*ret_why != 0)
 		return -1;
 	*ret_op = op;
 	*ret_a = (struct act){

@@ -169,7 +169,8 @@ a_killed_supervisor_leaves_its_command_ended(void **state)
 	(void)state;
 	object_launch("a", "echo up; exec sleep 1000");
 	wait_until(object_find("a", &info) && info.end == 3, PATIENCE_MS);
-	assert_int_equal(pid1_signal_children(&objects_run, SIGKILL), 1);
+	/* (Its child may be seen as PID 1's, then.) */
+	assert_true(pid1_signal_children(&objects_run, SIGKILL) >= 1);
 	wait_until(object_has_ended("a"), PATIENCE_MS);
 	assert_true(object_find("a", &info));
 	assert_int_equal(info.exit.signal, SIGKILL);
@@ -375,6 +376,9 @@ pid_1_is_small_after_much_at_once(void **state)
 		object_start(&in[i], &x);
 	}
 	assert_int_equal(objects_count(), 300);
+	for (int i = 0; i < 300; i++)
+		init_say(&in[i], WIRE_STDIN, "\n", 1);
+	wait_until(objects_count() == 0, PATIENCE_MS);
 	for (int i = 0; i < 300; i++)
 		object_hang_up(&in[i]);
 	wait_until(pid1_children(&objects_run) == 0, PATIENCE_MS);
