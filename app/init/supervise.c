@@ -68,32 +68,44 @@ on_mail(struct exec *s)
 	object_took(s->object);
 }
 
+/* The child did not become the command. */
+static void
+explain(struct exec *s, const struct spawn_report *r)
+{
+	const char *what = "cannot set up", *whom = "the command";
+	char text[WIRE_TEXT];
+
+	if (r->why == WIRE_FAIL_CWD) {
+		what = "cannot enter";
+		whom = s->x.cwd;
+	} else if (r->why == WIRE_FAIL_USER) {
+		what = "cannot become user";
+		whom = s->x.user;
+	}
+	(void)snprintf(text, sizeof(text), "%s %.200s: %s", what, whom,
+	    strerror(r->error));
+	wire_put_fail(output_frames(&s->out), r->why, text);
+	s->concluded = true;
+}
+
 /* The child's report: a refusal, or that it runs. */
 static void
 on_report(struct exec *s)
 {
 	struct spawn_report r = {0, 0};
 	ssize_t n = read(s->child.report, &r, sizeof(r));
-	struct buf *frames = output_frames(&s->out);
-	char text[WIRE_TEXT];
 
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
 	fd_close(&s->child.report);
 	s->not_found = n == (ssize_t)sizeof(r);
 	if (s->not_found && r.why != 0) {
-		(void)snprintf(text, sizeof(text), "%s %.200s: %s",
-		    r.why == WIRE_FAIL_CWD ? "cannot enter"
-					   : "cannot become user",
-		    r.why == WIRE_FAIL_CWD ? s->x.cwd : s->x.user,
-		    strerror(r.error));
-		wire_put_fail(frames, r.why, text);
-		s->concluded = true;
+		explain(s, &r);
 		return;
 	}
 	if (s->object != NULL)
 		object_tell(s->object, &s->x);
-	wire_put(frames, WIRE_STARTED, NULL, 0);
+	wire_put(output_frames(&s->out), WIRE_STARTED, NULL, 0);
 	s->running = true;
 	buf_release(&s->frame);
 	buf_release(&s->store);
