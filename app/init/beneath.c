@@ -25,6 +25,7 @@ struct walk {
 	int *dirs;
 	size_t depth, room;
 	char rest[TEXT_MAX]; /* what is still to be walked */
+	int last; /* what the last name is, where links are followed; or -1 */
 	enum wire_fail why;
 	struct err *e;
 };
@@ -228,7 +229,7 @@ step(struct walk *w, const char *name)
 }
 
 /* 1 where the last name was a link, which is now to be walked; 0 where it is
- * what was looked for. */
+ * what was looked for, if it is there. */
 static int
 step_last(struct walk *w, const char *name)
 {
@@ -239,9 +240,10 @@ step_last(struct walk *w, const char *name)
 		return 0;
 	if (fd < 0 || fstat(fd, &st) != 0)
 		return fail_errno(w);
-	if (!S_ISLNK(st.st_mode))
-		return 0;
-	return follow_open(w, fd) == 0 ? 1 : -1;
+	if (S_ISLNK(st.st_mode))
+		return follow_open(w, fd) == 0 ? 1 : -1;
+	w->last = fd_take(&fd);
+	return 0;
 }
 
 static int
@@ -275,31 +277,67 @@ walk(struct walk *w, char name[WIRE_NAME_MAX + 1])
 	}
 }
 
+static int
+find(struct walk *w, struct beneath *ret_b)
+{
+	size_t size = strlen(w->path);
+
+	w->last = -1;
+	if (size >= sizeof(w->rest)) {
+		errno = ENAMETOOLONG;
+		return fail_errno(w);
+	}
+	memcpy(w->rest, w->path, size + 1);
+	int rc = walk(w, ret_b->name);
+	if (rc == 0) {
+		ret_b->dir = fcntl(here(w), F_DUPFD_CLOEXEC, 0);
+		rc = ret_b->dir >= 0 ? 0 : fail_errno(w);
+	}
+	while (w->depth > 0)
+		leave(w);
+	free(w->dirs);
+	return rc;
+}
+
 int
 beneath_find(const struct beneath_root *root, const char *path, int how,
     struct beneath *ret_b, enum wire_fail *ret_why, struct err *e)
 {
 	struct walk w = {.root = root, .path = path, .how = how, .e = e};
 	struct beneath b;
-	size_t size = strlen(path);
-	int rc;
+	int rc = find(&w, &b);
 
-	if (size >= sizeof(w.rest)) {
-		rc = beneath_errno(path, ENAMETOOLONG, &w.why, e);
-	} else {
-		memcpy(w.rest, path, size + 1);
-		rc = walk(&w, b.name);
-	}
-	if (rc == 0) {
-		b.dir = fcntl(here(&w), F_DUPFD_CLOEXEC, 0);
-		rc = b.dir >= 0 ? 0 : fail_errno(&w);
-	}
-	while (w.depth > 0)
-		leave(&w);
-	free(w.dirs);
+	fd_close(&w.last);
 	if (rc == 0)
 		*ret_b = b;
 	else
 		*ret_why = w.why;
+	return rc;
+}
+
+int
+beneath_open(const struct beneath_root *root, const char *path,
+    struct beneath *ret_b, int *ret_fd, enum wire_fail *ret_why, struct err *e)
+{
+	struct walk w = {
+	    .root = root, .path = path, .how = BENEATH_FOLLOW, .e = e};
+	struct beneath b;
+	int rc = find(&w, &b);
+
+	if (rc == 0 && w.last < 0 && strcmp(b.name, ".") == 0)
+		w.last = fcntl(b.dir, F_DUPFD_CLOEXEC, 0);
+	else if (rc == 0 && w.last < 0)
+		errno = ENOENT;
+	if (rc == 0 && w.last < 0) {
+		rc = fail_errno(&w);
+		fd_close(&b.dir);
+	}
+	if (rc == 0) {
+		*ret_b = b;
+		*ret_fd = w.last;
+	} else {
+		fd_close(&w.last);
+		*ret_why = w.why;
+	}
 	return rc;
 }

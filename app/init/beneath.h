@@ -41,6 +41,11 @@ enum beneath_how {
 int beneath_find(const struct beneath_root *root, const char *path, int how,
     struct beneath *ret_b, enum wire_fail *ret_why, struct err *e);
 
+/* The same with BENEATH_FOLLOW, and *ret_fd (O_PATH) is what is there, which is
+ * no link: WIRE_FAIL_ABSENT where there is nothing. */
+int beneath_open(const struct beneath_root *root, const char *path,
+    struct beneath *ret_b, int *ret_fd, enum wire_fail *ret_why, struct err *e);
+
 /* What errno means, as a failure about path. Returns -1. */
 int beneath_errno(
     const char *path, int error, enum wire_fail *ret_why, struct err *e);

@@ -1,13 +1,13 @@
 /* The bytes of a file. */
 #include "init/file_part.h"
+#include "init/upload.h"
 #include "lib/fd.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <unistd.h>
 
-#define FRAMES 2  /* in one write(2) */
-#define SWAPS 200 /* of a file for a link, between looking and opening */
+#define FRAMES 2 /* in one write(2) */
 
 int
 file_find(struct file_op *f, const char *path, int how, struct beneath *ret_b)
@@ -29,32 +29,50 @@ refuse(struct file_op *f, mode_t type, mode_t mode)
 	return file_fail_errno(f, f->x.path, S_ISDIR(mode) ? EISDIR : ENXIO);
 }
 
+/*
+ * What seen (O_PATH) is, for reading. A file by /proc, where that leads to it:
+ * by its name it may be another one meanwhile, which is no harm (it is below
+ * the root, and O_NONBLOCK waits for none), but is not always what was seen.
+ */
+static int
+open_seen(const struct beneath *b, int seen, mode_t type)
+{
+	const int flags = O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
+	char path[UPLOAD_OWN_PATH];
+	struct stat st, same;
+
+	if (type == S_IFDIR)
+		return openat(seen, ".", flags | O_DIRECTORY);
+	upload_own_path(seen, path);
+	FD_AUTO fd = open(path, flags);
+	if (fd >= 0 && fstat(seen, &st) == 0 && fstat(fd, &same) == 0 &&
+	    st.st_dev == same.st_dev && st.st_ino == same.st_ino)
+		return fd_take(&fd);
+	return openat(b->dir, b->name, flags | O_NOFOLLOW);
+}
+
 int
 file_open(struct file_op *f, mode_t type, struct stat *ret_st)
 {
+	struct err e = ERR_INIT;
+	enum wire_fail why;
 	struct beneath b;
+	int seen_fd;
 
-	for (int swaps = 0;; swaps++) {
-		if (file_find(f, f->x.path, BENEATH_FOLLOW, &b) != 0)
-			return -1;
-		FD_AUTO dir = b.dir;
-		if (fstatat(dir, b.name, ret_st, AT_SYMLINK_NOFOLLOW) != 0)
-			return file_fail_errno(f, f->x.path, errno);
-		if (S_ISLNK(ret_st->st_mode) && swaps < SWAPS)
-			continue;
-		if ((ret_st->st_mode & S_IFMT) != type)
-			return refuse(f, type, ret_st->st_mode);
-		/* Somebody may swap it for a fifo now: O_NONBLOCK. */
-		FD_AUTO fd = openat(dir, b.name,
-		    O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-		if (fd < 0 && errno == ELOOP && swaps < SWAPS)
-			continue;
-		if (fd < 0 || fstat(fd, ret_st) != 0)
-			return file_fail_errno(f, f->x.path, errno);
-		if ((ret_st->st_mode & S_IFMT) != type)
-			return refuse(f, type, ret_st->st_mode);
-		return fd_take(&fd);
-	}
+	if (beneath_open(&f->root, f->x.path, &b, &seen_fd, &why, &e) != 0)
+		return file_fail(f, why, e.text);
+	FD_AUTO dir = b.dir;
+	FD_AUTO seen = seen_fd;
+	if (fstat(seen, ret_st) != 0)
+		return file_fail_errno(f, f->x.path, errno);
+	if ((ret_st->st_mode & S_IFMT) != type)
+		return refuse(f, type, ret_st->st_mode);
+	FD_AUTO fd = open_seen(&b, seen, type);
+	if (fd < 0 || fstat(fd, ret_st) != 0)
+		return file_fail_errno(f, f->x.path, errno);
+	if ((ret_st->st_mode & S_IFMT) != type)
+		return refuse(f, type, ret_st->st_mode);
+	return fd_take(&fd);
 }
 
 /* Frames of left bytes at most from *at on, and the end after the last of them.

@@ -10,7 +10,6 @@
 
 #define FRAMES_SENT (32u * 1024) /* at least, in one write(2) */
 #define FRAME_MAX (WIRE_HEAD + 64 + WIRE_NAME_MAX + WIRE_PATH_MAX)
-#define SWAPS 200 /* of a link for something else, between two looks */
 
 static enum wire_file_type
 type_of(mode_t mode)
@@ -75,26 +74,37 @@ file_name(const char *path)
 	return slash != NULL ? slash + 1 : path;
 }
 
+/* A link's target, and what st tells of the same thing, which may be another
+ * one than a moment ago. -1 with errno. */
+static int
+read_link(
+    int dir, const char *entry, struct stat *st, char target[WIRE_PATH_MAX + 1])
+{
+	FD_AUTO fd = openat(dir, entry, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+
+	if (fd < 0 || fstat(fd, st) != 0)
+		return -1;
+	if (!S_ISLNK(st->st_mode))
+		return 0;
+	ssize_t n = readlinkat(fd, "", target, WIRE_PATH_MAX);
+	if (n < 0)
+		return -1;
+	target[n] = '\0';
+	return 0;
+}
+
 /* Append a WIRE_STAT. -1 with errno: ENOENT where it is gone. */
 static int
 put_stat(struct buf *frames, int dir, const char *entry, const char *name)
 {
-	char target[WIRE_PATH_MAX + 1] = "";
+	char target[WIRE_PATH_MAX + 1];
 	struct wire_stat x;
 	struct stat st;
-	ssize_t n = -1;
 
-	for (int swaps = 0; n < 0 && swaps < SWAPS; swaps++) {
-		if (fstatat(dir, entry, &st, AT_SYMLINK_NOFOLLOW) != 0)
-			return -1;
-		n = 0;
-		if (!S_ISLNK(st.st_mode))
-			break;
-		n = readlinkat(dir, entry, target, sizeof(target) - 1);
-	}
-	if (n < 0)
+	target[0] = '\0';
+	if (fstatat(dir, entry, &st, AT_SYMLINK_NOFOLLOW) != 0 ||
+	    (S_ISLNK(st.st_mode) && read_link(dir, entry, &st, target) != 0))
 		return -1;
-	target[n] = '\0';
 	file_describe(&st, name, target, &x);
 	wire_put_stat(frames, &x);
 	return 0;

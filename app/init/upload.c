@@ -11,8 +11,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define OWN_PATH 40
-
 void
 upload_random_name(const char *prefix, char to[UPLOAD_NAME])
 {
@@ -27,10 +25,10 @@ upload_random_name(const char *prefix, char to[UPLOAD_NAME])
 
 /* The path by which linkat(2) finds a file that has no name: the descriptor
  * itself would take CAP_DAC_READ_SEARCH before Linux 6.10. */
-static void
-own_path(int fd, char to[OWN_PATH])
+void
+upload_own_path(int fd, char to[UPLOAD_OWN_PATH])
 {
-	(void)snprintf(to, OWN_PATH, "/proc/self/fd/%d", fd);
+	(void)snprintf(to, UPLOAD_OWN_PATH, "/proc/self/fd/%d", fd);
 }
 
 /* A file without a name, and a /proc by which it can be given one; or -1. */
@@ -39,11 +37,11 @@ open_nameless(int dir)
 {
 	FD_AUTO fd = openat(dir, ".", O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
 	struct stat st, seen;
-	char path[OWN_PATH];
+	char path[UPLOAD_OWN_PATH];
 
 	if (fd < 0)
 		return -1;
-	own_path(fd, path);
+	upload_own_path(fd, path);
 	if (fstat(fd, &st) != 0 || stat(path, &seen) != 0 ||
 	    st.st_dev != seen.st_dev || st.st_ino != seen.st_ino)
 		return -1;
@@ -85,9 +83,9 @@ int
 upload_place(struct upload *u, const char *name)
 {
 	if (u->name[0] == '\0') {
-		char path[OWN_PATH];
+		char path[UPLOAD_OWN_PATH];
 
-		own_path(u->fd, path);
+		upload_own_path(u->fd, path);
 		if (linkat(AT_FDCWD, path, u->dir, name, AT_SYMLINK_FOLLOW) ==
 		    0)
 			return 0;

@@ -30,6 +30,10 @@ int upload_place(struct upload *u, const char *name);
 /* Undoes what was not placed. */
 void upload_release(struct upload *u);
 
+/* The path of an open file, as long as /proc is what it should be. */
+#define UPLOAD_OWN_PATH 40
+void upload_own_path(int fd, char to[UPLOAD_OWN_PATH]);
+
 /* A name for something that stands in a directory for a moment. */
 void upload_random_name(const char *prefix, char to[UPLOAD_NAME]);
 

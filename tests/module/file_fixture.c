@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mount.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -250,6 +251,8 @@ file_background(void (*act)(void))
 	if (chroot(file_run.root) != 0 || chdir("/work") != 0 ||
 	    setgid(FILE_USER) != 0 || setuid(FILE_USER) != 0)
 		_exit(99);
+	/* What disturbs a test ends with it. */
+	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
 	(void)umask(0);
 	act();
 	_exit(0);

@@ -303,7 +303,7 @@ race(const char *path, int rounds, size_t count[2])
 			assert_memory_equal(out.data, TEXT, strlen(TEXT));
 		judge(file_put(path, TEXT, strlen(TEXT)), count);
 		(void)snprintf(sub, sizeof(sub), "%.*s/new-%d",
-		    (int)strcspn(path, "/"), path, i);
+		    (int)strcspn(path, "/"), path, i % 8);
 		if (strchr(path, '/') == NULL)
 			continue;
 		judge(file_put(sub, "bad", 3), count);
