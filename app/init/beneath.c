@@ -321,23 +321,23 @@ beneath_open(const struct beneath_root *root, const char *path,
 {
 	struct walk w = {
 	    .root = root, .path = path, .how = BENEATH_FOLLOW, .e = e};
-	struct beneath b;
+	struct beneath b = {.dir = -1};
 	int rc = find(&w, &b);
 
-	if (rc == 0 && w.last < 0 && strcmp(b.name, ".") == 0)
-		w.last = fcntl(b.dir, F_DUPFD_CLOEXEC, 0);
-	else if (rc == 0 && w.last < 0)
-		errno = ENOENT;
 	if (rc == 0 && w.last < 0) {
-		rc = fail_errno(&w);
-		fd_close(&b.dir);
+		if (strcmp(b.name, ".") == 0)
+			w.last = fcntl(b.dir, F_DUPFD_CLOEXEC, 0);
+		else
+			errno = ENOENT;
+		rc = w.last >= 0 ? 0 : fail_errno(&w);
 	}
-	if (rc == 0) {
-		*ret_b = b;
-		*ret_fd = w.last;
-	} else {
+	if (rc != 0) {
+		fd_close(&b.dir);
 		fd_close(&w.last);
 		*ret_why = w.why;
+		return -1;
 	}
-	return rc;
+	*ret_b = b;
+	*ret_fd = w.last;
+	return 0;
 }

@@ -51,28 +51,36 @@ open_seen(const struct beneath *b, int seen, mode_t type)
 	return openat(b->dir, b->name, flags | O_NOFOLLOW);
 }
 
+static int
+open_typed(struct file_op *f, const struct beneath *b, int seen, mode_t type,
+    struct stat *ret_st)
+{
+	if (fstat(seen, ret_st) != 0)
+		return file_fail_errno(f, f->x.path, errno);
+	if ((ret_st->st_mode & S_IFMT) != type)
+		return refuse(f, type, ret_st->st_mode);
+	FD_AUTO fd = open_seen(b, seen, type);
+	if (fd < 0 || fstat(fd, ret_st) != 0)
+		return file_fail_errno(f, f->x.path, errno);
+	if ((ret_st->st_mode & S_IFMT) != type)
+		return refuse(f, type, ret_st->st_mode);
+	return fd_take(&fd);
+}
+
 int
 file_open(struct file_op *f, mode_t type, struct stat *ret_st)
 {
 	struct err e = ERR_INIT;
 	enum wire_fail why;
 	struct beneath b;
-	int seen_fd;
+	int seen;
 
-	if (beneath_open(&f->root, f->x.path, &b, &seen_fd, &why, &e) != 0)
+	if (beneath_open(&f->root, f->x.path, &b, &seen, &why, &e) != 0)
 		return file_fail(f, why, e.text);
-	FD_AUTO dir = b.dir;
-	FD_AUTO seen = seen_fd;
-	if (fstat(seen, ret_st) != 0)
-		return file_fail_errno(f, f->x.path, errno);
-	if ((ret_st->st_mode & S_IFMT) != type)
-		return refuse(f, type, ret_st->st_mode);
-	FD_AUTO fd = open_seen(&b, seen, type);
-	if (fd < 0 || fstat(fd, ret_st) != 0)
-		return file_fail_errno(f, f->x.path, errno);
-	if ((ret_st->st_mode & S_IFMT) != type)
-		return refuse(f, type, ret_st->st_mode);
-	return fd_take(&fd);
+	int fd = open_typed(f, &b, seen, type, ret_st);
+	fd_close(&seen);
+	fd_close(&b.dir);
+	return fd;
 }
 
 /* Frames of left bytes at most from *at on, and the end after the last of them.

@@ -267,7 +267,7 @@ swap_in_tree(void)
 	for (;;) {
 		(void)mkdir("tree", 0755);
 		(void)mkdir("tree/in", 0755);
-		FD_AUTO fd = open("tree/in/secret", O_CREAT | O_WRONLY, 0644);
+		(void)mknod("tree/in/secret", S_IFREG | 0644, 0);
 		(void)syscall(
 		    SYS_renameat2, AT_FDCWD, "tree/in", AT_FDCWD, "link", 2u);
 		(void)syscall(
