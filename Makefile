@@ -54,6 +54,9 @@ BENCH   = $(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/bench/bench_*.c
 MODULE_SUPPORT = $(filter-out tests/module/test_%,$(wildcard tests/module/*.c)) \
 	  $(wildcard tests/fake/*.c)
 E2E_SUPPORT = $(filter-out tests/e2e/test_%,$(wildcard tests/e2e/*.c))
+# These a second time, through Docker's exec.
+AGAIN   = SBX_TEST_GUEST=exec $(addprefix $(BUILD)/tests/e2e/test_,exec_act \
+	  exec_background exec_end exec_objects exec_tty files files_fence)
 BENCH_SUPPORT = $(filter-out tests/bench/bench_%,$(wildcard tests/bench/*.c))
 
 .PHONY: all help deps serve image test unit module e2e bench asan tsan clang fuzz \
@@ -134,7 +137,7 @@ test:			## every test
 	@app/deps.sh test
 	@$(MAKE) --no-print-directory $(PARALLEL) all $(UNIT) $(FUZZ) $(MODULE) $(E2E)
 	@tests/lint/run $(BUILD)
-	@tests/run $(BUILD) $(UNIT) $(FUZZ) $(MODULE) $(E2E)
+	@tests/run $(BUILD) $(UNIT) $(FUZZ) $(MODULE) $(E2E) $(AGAIN)
 
 unit: $(UNIT) $(FUZZ)	## tests that need nothing
 	@tests/run $(BUILD) $^
@@ -143,7 +146,7 @@ module: all $(MODULE)	## tests with a real Redis or the fake engine
 	@tests/run $(BUILD) $(MODULE)
 
 e2e: all $(E2E)		## tests of the real stack: Docker, Redis, nginx
-	@tests/run $(BUILD) $(E2E)
+	@tests/run $(BUILD) $(E2E) $(if $(SBX_TEST_GUEST),,$(AGAIN))
 
 bench:			## speed and memory, beside the alternatives
 	@app/deps.sh test

@@ -14,6 +14,8 @@
 #define TTL_MAX 86400
 #define WAIT_MAX 60
 #define FORCE_SEC 20 /* the marks of a worker that died lapse within 15 s */
+#define FORCE_AGAIN_MS 1000
+#define FORCE_AGAIN_MS 1000
 #define ASK_MS 50
 #define FENCE_TRIES 5
 
@@ -213,7 +215,8 @@ wait_free(
 
 	while (lease->in_flight > 0) {
 		if (clock_mono_ms() >= force_at) {
-			force_at = INT64_MAX;
+			/* What was admitted before may begin only now. */
+			force_at += FORCE_AGAIN_MS;
 			if (reset_run(c, q->id, e) != 0)
 				return -1;
 		}

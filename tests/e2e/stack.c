@@ -89,9 +89,9 @@ configure(const char *const *env)
 	set("SBX_TOKEN_FILE", text);
 	(void)snprintf(text, sizeof(text), "%s/cache", stack.base);
 	set("SBX_CACHE_ROOT", text);
-	/* The same tests over either transport: make e2e SBX_GUEST=socket. */
-	if (getenv("SBX_GUEST") != NULL)
-		set("SBX_GUEST", getenv("SBX_GUEST"));
+	/* The same tests over either transport. */
+	if (getenv("SBX_TEST_GUEST") != NULL)
+		set("SBX_GUEST", getenv("SBX_TEST_GUEST"));
 	for (; env != NULL && *env != NULL; env++) {
 		char *name = strndup(*env, strcspn(*env, "="));
 

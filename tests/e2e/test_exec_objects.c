@@ -258,10 +258,11 @@ a_reader_that_does_not_read_stops_nobody(void **state)
 		stream_close(s[i]);
 }
 
-/* Processes of the init, but for supervisors. */
-#define KILL_READERS                                                       \
-	"for p in /proc/[0-9]*; do grep -q sbx $p/cmdline || continue; "   \
-	"[ \"$(cat $p/task/*/children)\" ] || kill -9 ${p#/proc/}; done; " \
+/* Processes of PID 1, but for supervisors. */
+#define KILL_READERS                                                        \
+	"for p in /proc/[0-9]*; do [ \"$(cut -c1-14 $p/cmdline | tr '\\0' " \
+	"' ')\" = '/.sbx/init run' ] || continue; "                         \
+	"[ \"$(cat $p/task/*/children)\" ] || kill -9 ${p#/proc/}; done; "  \
 	"touch go"
 
 static void
