@@ -51,7 +51,7 @@ archives_of_each_format_say_the_same(void **state)
 		    "h dir/twin>dir/hello 640 0 1700000000000000000 1000:100\n"
 		    "f empty 644 0 1700000002000000000 1000:100\n"
 		    "f tool 4755 10 1700000000000000000 1000:100\n"
-		    "#!/bin/sh\n"
+		    "a program\n"
 		    "end");
 	}
 }
