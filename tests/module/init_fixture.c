@@ -37,10 +37,19 @@ init_begin(void **state)
 	if (geteuid() != 0)
 		return 0;
 	assert_int_equal(unshare(CLONE_NEWNET), 0);
+	bool alone = run.alone;
 	run = pid1_root();
 	run.abstract = run.box = true;
+	run.alone = alone;
 	pid1_start_ready(&run, "");
 	return 0;
+}
+
+int
+init_begin_alone(void **state)
+{
+	run.alone = true;
+	return init_begin(state);
 }
 
 int

@@ -35,6 +35,7 @@ struct outcome {
 
 /* Group fixtures: start PID 1, and end it. */
 int init_begin(void **state);
+int init_begin_alone(void **state); /* no subreapers: pid1_fixture.h */
 int init_end(void **state);
 
 /* PID 1's children, which are its supervisors and what they lost: how many

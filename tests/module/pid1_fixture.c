@@ -5,14 +5,19 @@
 #include "lib/fd.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mount.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -110,6 +115,26 @@ show_box(const char *root)
 	return top != NULL ? rc : -1;
 }
 
+/* What prctl(2) says of PR_SET_CHILD_SUBREAPER from now on: EINVAL. */
+static int
+forbid_subreapers(void)
+{
+	struct sock_filter filter[] = {
+	    BPF_STMT(
+		BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+	    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_prctl, 0, 3),
+	    BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
+		offsetof(struct seccomp_data, args[0])),
+	    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, PR_SET_CHILD_SUBREAPER, 0, 1),
+	    BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EINVAL),
+	    BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	const struct sock_fprog program = {
+	    sizeof(filter) / sizeof(filter[0]), filter};
+
+	return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
+}
+
 static _Noreturn void
 be_parent(const struct pid1 *r, const char *user, int to)
 {
@@ -125,7 +150,8 @@ be_parent(const struct pid1 *r, const char *user, int to)
 		_exit(98);
 	pid_t pid = fork();
 	if (pid == 0) {
-		if (chroot(r->root) != 0 ||
+		if ((r->alone && forbid_subreapers() != 0) ||
+		    chroot(r->root) != 0 ||
 		    mount("proc", "/proc", "proc", 0, NULL) != 0)
 			_exit(97);
 		(void)execl(program, "init", "run", "--user", user, "--memory",

@@ -16,6 +16,7 @@ struct pid1 {
 	/* To be set before it starts: */
 	bool abstract; /* it has no PID1_SOCKET but the abstract name; the
 			* test is in a network of its own (unshare(2)) */
+	bool alone;    /* its kernel has no subreapers, as gVisor's */
 	bool box;      /* it sees the files of this box, below its own root */
 	unsigned memory_mib; /* of the run; 0: unknown */
 	pid_t parent;	     /* a child of ours, the parent of: */
