@@ -4,11 +4,16 @@
 #include "api/files_input.h"
 #include "api/files_list.h"
 #include "api/lease.h"
+#include "lib/clock.h"
 #include "run/files.h"
+
+#include <poll.h>
 
 /* Without a byte from the run. Removing a large tree says nothing until it is
  * done; whoever does not want to wait for it leaves. */
 #define QUIET_MS 600000
+#define TAKEOVER_MS 1000 /* between a mark's end and the grant */
+#define ASK_MS 50
 
 static struct guest_patience
 patience(const struct call *c)
@@ -87,6 +92,32 @@ change_in(struct call *c, const struct files_input *in, struct run *run,
 	return rc;
 }
 
+/*
+ * What ended in the run without a word was perhaps ended by who takes the run
+ * over with force, and has been waiting for this mark to go: the grant comes
+ * right behind it. Returns -1.
+ */
+static int
+explain(struct call *c, const struct run *run, struct err *e)
+{
+	int64_t until = clock_mono_ms() + TAKEOVER_MS;
+	struct err ignored = ERR_INIT;
+	struct run now;
+
+	while ((e->kind == ERR_GUEST || e->kind == ERR_ENGINE) &&
+	       clock_left(until) > 0 &&
+	       run_get(c->ctx.redis, run->id, true, c->x->arena, &now,
+		   &ignored) == 0) {
+		if (now.lease_generation > run->lease_generation)
+			return err_set(e, ERR_LEASE_SUPERSEDED,
+			    "Run %s was given to %s meanwhile: this request "
+			    "was superseded.",
+			    run->id, now.lease_holder);
+		(void)poll(NULL, 0, ASK_MS);
+	}
+	return -1;
+}
+
 static int
 change(struct call *c, struct err *e)
 {
@@ -101,7 +132,9 @@ change(struct call *c, struct err *e)
 		return -1;
 	int rc = change_in(c, &in, &run, e);
 	inflight_end(c->slot, c->ctx.redis);
-	return rc == 0 ? exchange_reply(c->x, 204, NULL, NULL, 0, e) : -1;
+	if (rc != 0)
+		return explain(c, &run, e);
+	return exchange_reply(c->x, 204, NULL, NULL, 0, e);
 }
 
 int

@@ -156,11 +156,9 @@ force_ends_an_upload_and_the_old_file_stays(void **state)
 	check_taken("{\"owner\":\"anna\",\"ttlSec\":600,\"force\":true}");
 	file_is(run, "f", "old");
 	file_put(run, "f?owner=anna&generation=1", "anna's");
-	/* Its client is told without sending more: that it was superseded, or,
-	 * where that was not so yet, that the run's init let go of it. */
+	/* Its client is told without sending more. */
 	REPLY_AUTO r = upload_end(&up);
-	if (r.status != 409)
-		check_problem(&r, 502, "guest_failed", NULL);
+	check_problem(&r, 409, "lease_superseded", "superseded");
 	file_is(run, "f", "anna's");
 	REPLY_AUTO list = file_do("GET", run, "?list=1");
 	assert_int_equal(json_array_size(json_at(list.json, "entries")), 1);
