@@ -55,6 +55,7 @@ enum err_kind {
 	ERR_STORE,		/* Redis refused, or made no sense */
 	ERR_STORE_AWAY,		/* Redis cannot be reached, or not in time */
 	ERR_GUEST,		/* the run's init made no sense, or vanished */
+	ERR_PROXY,     /* the run's proxy did not start, or did not answer */
 	ERR_NOT_READY, /* the readiness check: something needed is down */
 	ERR_BUSY,      /* no thread is free for one more long operation */
 	ERR_DRAINING,  /* this worker is shutting down */

@@ -39,6 +39,8 @@ struct run {
 	const char *container; /* engine id, "" before create */
 	const char *user;      /* the image's user, "" is root */
 	const char *labels;    /* JSON object text of the caller's, or "" */
+	/* own entries of an allowlist: JSON array text (run/egress_policy.h) */
+	const char *egress_allow;
 	int64_t created_ms, expires_ms, ttl_sec;
 	int64_t memory_mb, pids;
 	double cpus;

@@ -1,0 +1,89 @@
+/*
+ * The proxy of a run with network "allowlist" (DESIGN 5), seen from the host:
+ * one sbx-proxy per run, which listens inside the run, holds it to its policy
+ * (run/egress_policy.h), and ends when the run's init does.
+ *
+ * In the host's directory of the run:
+ *
+ *	egress		the policy text that the proxy was told last
+ *	egress.sock	its control socket (proxy/control.h)
+ *	egress.log	what it said, where it was spawned; under systemd the
+ *			journal has that
+ *
+ * The record's egressAllow decides; whoever changes it tells the proxy, and the
+ * reaper does so where that failed, or where SBX_EGRESS_* have changed.
+ */
+#ifndef SBX_RUN_EGRESS_H
+#define SBX_RUN_EGRESS_H
+
+#include "lib/arena.h"
+#include "run/context.h"
+#include "run/egress_policy.h"
+#include "store/run.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* The run has a proxy: its network is "allowlist". */
+bool egress_has(const struct run *run);
+
+/* Before anything is made: ERR_UNSUPPORTED where this box cannot give its runs
+ * a proxy (SBX_EGRESS_MODE, SBX_RUNTIME). */
+int egress_possible(const struct config *config, struct err *e);
+
+/* Once the container runs: write the policy, start the proxy, and wait until it
+ * listens. ERR_PROXY where it does not. */
+int egress_start(
+    const struct run_ctx *ctx, const struct run *run, struct err *e);
+
+/* Of a run that is recorded as running (the reaper): start the proxy again
+ * where it does not answer, and tell it the policy where that has changed.
+ * *ret_done says what was done, as a word for a log; NULL: nothing. */
+int egress_keep(const struct run_ctx *ctx, const char *id,
+    const char **ret_done, struct err *e);
+
+/* Its container is gone: wait until the proxy is too, ending it if it must be;
+ * almost always it has ended already. */
+int egress_end(const struct config *config, const char *id, struct err *e);
+
+/* Of a run whose record is lost: its own entries as they were last, from its
+ * directory; where that does not tell, run->egress_allow stays. */
+void egress_restore(
+    const struct config *config, struct run *run, struct arena *a);
+
+/*
+ * From here on the run's own entries are these (egress_own): recorded, and in
+ * force when this returns; connections that they do not admit have ended.
+ * ERR_RUN_ABSENT, ERR_RUN_NOT_RUNNING; ERR_PROXY where it is recorded but the
+ * proxy did not take it: the reaper tells it again.
+ */
+int egress_set(
+    const struct run_ctx *ctx, struct run *run, const char *own, struct err *e);
+
+/* What the proxy has counted, a JSON object (proxy/ledger.h's ledger_counts),
+ * in the arena. ERR_PROXY; ERR_RUN_NOT_RUNNING. */
+int egress_counts(const struct run_ctx *ctx, struct run *run, struct arena *a,
+    const char **ret_json, struct err *e);
+
+/* -- the log of decisions -------------------------------------------------- */
+
+struct egress_log;
+
+/* From that position on (0: the oldest there is); follow: and then as they
+ * come, until the run ends. Failures as of egress_counts. */
+struct egress_log *egress_log_open(const struct run_ctx *ctx, struct run *run,
+    uint64_t position, bool follow, struct err *e);
+void egress_log_free(struct egress_log *l); /* takes NULL */
+
+enum egress_log_event {
+	EGRESS_LOG_LINE, /* a JSON object */
+	EGRESS_LOG_NONE, /* nothing came in time, or other_fd is readable */
+	EGRESS_LOG_END,	 /* there will be no more */
+};
+
+/* The next line, without its end, valid until the next call. Waits for
+ * timeout_ms, or until other_fd (-1: none) is readable. */
+enum egress_log_event egress_log_next(struct egress_log *l, int other_fd,
+    int timeout_ms, const char **ret_line, size_t *ret_size);
+
+#endif
