@@ -15,7 +15,6 @@
 #define WAIT_MAX 60
 #define FORCE_SEC 20 /* the marks of a worker that died lapse within 15 s */
 #define FORCE_AGAIN_MS 1000
-#define FORCE_AGAIN_MS 1000
 #define ASK_MS 50
 #define FENCE_TRIES 5
 
