@@ -6,13 +6,19 @@
 
 #include "lib/err.h"
 
+/* First of all: no descriptor that was inherited is open but 0, 1 and 2, and
+ * these are (/dev/null where they were not). */
+int confine_descriptors(struct err *e);
+
 /*
- * After everything is open: descriptors but those listed are closed; no
- * capability, no_new_privs, user and group nobody (where it is root), not
- * dumpable, limits (descriptors, no files, no processes, no core), and a
- * seccomp filter that leaves sockets, splice, epoll, memory, time and exit:
- * no open, exec, fork, setns, ptrace. -1: do not serve.
+ * After everything is open: no capability, not even in the bounding set,
+ * no_new_privs, user and group nobody (where it is root), not dumpable, "/" as
+ * directory, limits (so many descriptors, or as many as the host lets it have;
+ * no processes, no core, no files but a log that is standard error), and a
+ * seccomp filter: sockets of the internet, splice, epoll, memory, time and exit
+ * work, everything else ends the process: open, exec, fork, setns, ptrace,
+ * unix sockets but those that are accepted. -1: do not serve.
  */
-int confine(const int *keep, int count, struct err *e);
+int confine(unsigned descriptors, struct err *e);
 
 #endif

@@ -7,10 +7,19 @@
  *
  *	policy		"ok\n" and from then on it holds (tunnels and requests
  *			that it does not admit are ended), or "error WHY\n"
- *	counts		ledger_counts
- *	log POSITION	JSON lines from there on, and then as they come, until
- *			the client leaves; blank lines to see whether it has
+ *	counts		ledger_counts, and a line feed
+ *	log POSITION	lines (ledger.h) from there on, and then as they come,
+ *			until the client leaves; an empty line now and then, to
+ *			see whether it has
  *	log POSITION end	the same, without waiting
+ *
+ * Where lines have fallen out of the ring since, one {"lost":COUNT} stands for
+ * them. Anything else is answered "error WHY\n".
+ *
+ * Nobody waits for a client: one that does not bring its request, or does not
+ * take what there is for it, within CONTROL_PATIENCE_MS is dropped; a follower
+ * that is slow misses lines. CONTROL_CLIENTS at a time; one more is answered
+ * "error ..." and closed.
  */
 #ifndef SBX_PROXY_CONTROL_H
 #define SBX_PROXY_CONTROL_H
@@ -20,13 +29,16 @@
 #include "policy.h"
 
 #define CONTROL_CLIENTS 16
+#define CONTROL_PATIENCE_MS 10000
+#define CONTROL_BEAT_MS 15000
 
 struct control;
 
-/* listener: a listening unix socket, the control's from here on. set: takes the
- * new policy over. */
+/* listener: a listening, non-blocking unix socket, the control's from here on,
+ * and so is who listens to the ledger. set takes the new policy over. */
 struct control *control_new(struct loop *loop, int listener,
     struct ledger *ledger, void (*set)(void *arg, struct policy *p), void *arg,
     struct err *e);
+void control_free(struct control *c); /* takes NULL */
 
 #endif

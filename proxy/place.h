@@ -1,5 +1,5 @@
 /*
- * Listening on a run's loopback while living outside: DESIGN 5.
+ * Listening on a run's loopback while living outside (DESIGN 5).
  */
 #ifndef SBX_PROXY_PLACE_H
 #define SBX_PROXY_PLACE_H
@@ -9,11 +9,16 @@
 
 #include <stdint.h>
 
+#define PLACE_ADDRESS "127.0.0.1"
 #define PLACE_PORT 3128
 
-/* A listening, non-blocking socket at that address in the network namespace
- * that netns (a path; "" is this one) names; this process is where it was when
- * it returns. ERR_CONFLICT where the port is taken. */
+/*
+ * A listening, non-blocking, close-on-exec socket at that address in the
+ * network namespace that netns (a path; "" is this one) names. This process is
+ * where it was when it returns; where it cannot be, that is an error, and the
+ * process must end. ERR_CONFLICT where the port is taken. Nobody can share the
+ * port with it (no SO_REUSEPORT).
+ */
 int place_listen(const char *netns, const struct address *address,
     uint16_t port, struct err *e);
 
