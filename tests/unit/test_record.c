@@ -64,6 +64,7 @@ a_request_is_taken_to_the_end_of_its_parameters(void **state)
 static void
 what_is_no_request_is_refused(void **state)
 {
+	static const char too_long[65];
 	BUF_AUTO params = BUF_INIT(64);
 	unsigned id;
 
@@ -90,7 +91,7 @@ what_is_no_request_is_refused(void **state)
 		if (i == 7) /* of another request */
 			add(&in, RECORD_PARAMS, ID + 1, "", 0, 0);
 		if (i == 8) /* over its ceiling */
-			add(&in, RECORD_PARAMS, ID, in.data, 65, 0);
+			add(&in, RECORD_PARAMS, ID, too_long, 65, 0);
 		assert_int_equal(
 		    record_request(in.data, in.size, &id, &params), -1);
 	}
