@@ -144,94 +144,96 @@ connect_takes_a_host_and_a_port(void **state)
 	reads(CONNECT "Content-Length: 0\r\n\r\n");
 }
 
+static const struct {
+	const char *method, *target;
+	int status;
+	const char *why;
+} bad_targets[] = {
+    {"GET", "/", 400, "This is a proxy"},
+    {"OPTIONS", "*", 400, "This is a proxy"},
+    {"GET", "https://a.test/", 501, "CONNECT"},
+    {"GET", "HTTPS://a.test/", 501, "CONNECT"},
+    {"GET", "ftp://a.test/", 501, "no other scheme"},
+    {"GET", "file:///etc/passwd", 501, "no other scheme"},
+    {"GET", "a.test:80", 400, "neither"},
+    {"GET", "a.test", 400, "neither"},
+    {"GET", "http:/a.test/", 400, "neither"},
+    {"GET", "http:a.test/", 400, "neither"},
+    {"GET", "http:\\\\a.test/", 400, "neither"},
+    {"GET", "http://", 400, "is empty"},
+    {"GET", "http:///x", 400, "is empty"},
+    {"GET", "http://:80/", 400, "is empty"},
+    {"GET", "http://a.test/#x", 400, "fragment"},
+    {"GET", "http://a.test#@b.test/", 400, "fragment"},
+    {"GET", "http://u@a.test/", 400, "user name"},
+    {"GET", "http://u:p@a.test:80/", 400, "user name"},
+    {"GET", "http://a.test@b.test/", 400, "user name"},
+    {"GET", "http://@a.test/", 400, "user name"},
+    {"GET", "http://a.test:/", 400, "port"},
+    {"GET", "http://a.test:0/", 400, "port"},
+    {"GET", "http://a.test:65536/", 400, "port"},
+    {"GET", "http://a.test:000080/", 400, "port"},
+    {"GET", "http://a.test:+80/", 400, "port"},
+    {"GET", "http://a.test:80:80/", 400, "port"},
+    {"GET", "http://a.test:80x/", 400, "port"},
+    {"GET", "http://a.test\\@b.test/", 400, "user name"},
+    {"GET", "http://a.test\\.b.test/", 400, "character"},
+    {"GET", "http://a.test;b.test/", 400, "character"},
+    {"GET", "http://a%2etest/", 400, "character"},
+    {"GET", "http://a.test%00.b.test/", 400, "character"},
+    {"GET", "http://a.test../", 400, "empty label"},
+    {"GET", "http://.a.test/", 400, "empty label"},
+    {"GET", "http://-a.test/", 400, "'-'"},
+    {"GET", "http://*.test/", 400, "character"},
+    {"GET", "http://2130706433/", 400, "ends in a number"},
+    {"GET", "http://0x7f.1/", 400, "ends in a number"},
+    {"GET", "http://0177.0.0.1/", 400, "ends in a number"},
+    {"GET", "http://127.1/", 400, "ends in a number"},
+    {"GET", "http://a.0x7f/", 400, "ends in a number"},
+    {"GET", "http://[a.test]/", 400, "IPv6"},
+    {"GET", "http://[::1/", 400, "malformed"},
+    {"GET", "http://[::1]x/", 400, "malformed"},
+    {"GET", "http://[::1.]/", 400, "malformed"},
+    {"GET", "http://[::1]:80:80/", 400, "port"},
+    {"GET", "http://[::1][::2]/", 400, "port"},
+    {"GET", "http://[fe80::1%25eth0]/", 400, "IPv6"},
+    {"GET", "http://::1/", 400, "port"},
+    {"GET", "http://a.test/\xc3\xa9", 400, "xn--"},
+    {"GET", "http://\xf0\x9f\x94\x90.test/", 400, "xn--"},
+    {"GET", "http://a.test/\tx", 400, "no URI"},
+    {"CONNECT", "a.test", 400, "needs a port"},
+    {"CONNECT", "a.test:", 400, "port"},
+    {"CONNECT", "a.test:0", 400, "port"},
+    {"CONNECT", "a.test:65536", 400, "port"},
+    {"CONNECT", "a.test:443/", 400, "port"},
+    {"CONNECT", "a.test/x:443", 400, "character"},
+    {"CONNECT", "a.test:443?x", 400, "port"},
+    {"CONNECT", "a.test:443#x", 400, "port"},
+    {"CONNECT", "u@a.test:443", 400, "user name"},
+    {"CONNECT", "http://a.test:443", 400, "port"},
+    {"CONNECT", ":443", 400, "is empty"},
+    {"CONNECT", "/", 400, "character"},
+    {"CONNECT", "*", 400, "character"},
+    {"CONNECT", "[::1]", 400, "needs a port"},
+    {"CONNECT", "::1:443", 400, "port"},
+    {"CONNECT", "[a.test]:443", 400, "IPv6"},
+    {"CONNECT", "a.test:443:443", 400, "port"},
+    {"CONNECT", "a.test:-443", 400, "port"},
+};
+
 static void
 other_targets_are_refused_with_a_sentence(void **state)
 {
-	static const struct {
-		const char *method, *target;
-		int status;
-		const char *why;
-	} rows[] = {
-	    {"GET", "/", 400, "This is a proxy"},
-	    {"OPTIONS", "*", 400, "This is a proxy"},
-	    {"GET", "https://a.test/", 501, "CONNECT"},
-	    {"GET", "HTTPS://a.test/", 501, "CONNECT"},
-	    {"GET", "ftp://a.test/", 501, "no other scheme"},
-	    {"GET", "file:///etc/passwd", 501, "no other scheme"},
-	    {"GET", "a.test:80", 400, "neither"},
-	    {"GET", "a.test", 400, "neither"},
-	    {"GET", "http:/a.test/", 400, "neither"},
-	    {"GET", "http:a.test/", 400, "neither"},
-	    {"GET", "http:\\\\a.test/", 400, "neither"},
-	    {"GET", "http://", 400, "is empty"},
-	    {"GET", "http:///x", 400, "is empty"},
-	    {"GET", "http://:80/", 400, "is empty"},
-	    {"GET", "http://a.test/#x", 400, "fragment"},
-	    {"GET", "http://a.test#@b.test/", 400, "fragment"},
-	    {"GET", "http://u@a.test/", 400, "user name"},
-	    {"GET", "http://u:p@a.test:80/", 400, "user name"},
-	    {"GET", "http://a.test@b.test/", 400, "user name"},
-	    {"GET", "http://@a.test/", 400, "user name"},
-	    {"GET", "http://a.test:/", 400, "port"},
-	    {"GET", "http://a.test:0/", 400, "port"},
-	    {"GET", "http://a.test:65536/", 400, "port"},
-	    {"GET", "http://a.test:000080/", 400, "port"},
-	    {"GET", "http://a.test:+80/", 400, "port"},
-	    {"GET", "http://a.test:80:80/", 400, "port"},
-	    {"GET", "http://a.test:80x/", 400, "port"},
-	    {"GET", "http://a.test\\@b.test/", 400, "user name"},
-	    {"GET", "http://a.test\\.b.test/", 400, "character"},
-	    {"GET", "http://a.test;b.test/", 400, "character"},
-	    {"GET", "http://a%2etest/", 400, "character"},
-	    {"GET", "http://a.test%00.b.test/", 400, "character"},
-	    {"GET", "http://a.test../", 400, "empty label"},
-	    {"GET", "http://.a.test/", 400, "empty label"},
-	    {"GET", "http://-a.test/", 400, "'-'"},
-	    {"GET", "http://*.test/", 400, "character"},
-	    {"GET", "http://2130706433/", 400, "ends in a number"},
-	    {"GET", "http://0x7f.1/", 400, "ends in a number"},
-	    {"GET", "http://0177.0.0.1/", 400, "ends in a number"},
-	    {"GET", "http://127.1/", 400, "ends in a number"},
-	    {"GET", "http://a.0x7f/", 400, "ends in a number"},
-	    {"GET", "http://[a.test]/", 400, "IPv6"},
-	    {"GET", "http://[::1/", 400, "malformed"},
-	    {"GET", "http://[::1]x/", 400, "malformed"},
-	    {"GET", "http://[::1.]/", 400, "malformed"},
-	    {"GET", "http://[::1]:80:80/", 400, "port"},
-	    {"GET", "http://[::1][::2]/", 400, "port"},
-	    {"GET", "http://[fe80::1%25eth0]/", 400, "IPv6"},
-	    {"GET", "http://::1/", 400, "port"},
-	    {"GET", "http://a.test/\xc3\xa9", 400, "xn--"},
-	    {"GET", "http://\xf0\x9f\x94\x90.test/", 400, "xn--"},
-	    {"GET", "http://a.test/\tx", 400, "no URI"},
-	    {"CONNECT", "a.test", 400, "needs a port"},
-	    {"CONNECT", "a.test:", 400, "port"},
-	    {"CONNECT", "a.test:0", 400, "port"},
-	    {"CONNECT", "a.test:65536", 400, "port"},
-	    {"CONNECT", "a.test:443/", 400, "port"},
-	    {"CONNECT", "a.test/x:443", 400, "character"},
-	    {"CONNECT", "a.test:443?x", 400, "port"},
-	    {"CONNECT", "a.test:443#x", 400, "port"},
-	    {"CONNECT", "u@a.test:443", 400, "user name"},
-	    {"CONNECT", "http://a.test:443", 400, "port"},
-	    {"CONNECT", ":443", 400, "is empty"},
-	    {"CONNECT", "/", 400, "character"},
-	    {"CONNECT", "*", 400, "character"},
-	    {"CONNECT", "[::1]", 400, "needs a port"},
-	    {"CONNECT", "::1:443", 400, "port"},
-	    {"CONNECT", "[a.test]:443", 400, "IPv6"},
-	    {"CONNECT", "a.test:443:443", 400, "port"},
-	    {"CONNECT", "a.test:-443", 400, "port"},
-	};
 	char text[512];
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (size_t i = 0; i < sizeof(bad_targets) / sizeof(bad_targets[0]);
+	     i++) {
 		(void)snprintf(text, sizeof(text),
-		    "%s %s HTTP/1.1\r\n" HOST END, rows[i].method,
-		    rows[i].target);
-		refuses(rows[i].status, text);
-		if (strstr(fault.why, rows[i].why) == NULL)
+		    "%s %s HTTP/1.1\r\n" HOST END, bad_targets[i].method,
+		    bad_targets[i].target);
+		refuses(bad_targets[i].status, text);
+		if (strstr(fault.why, bad_targets[i].why) == NULL)
 			fail_msg("%s: %s", text, fault.why);
 	}
 }
