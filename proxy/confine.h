@@ -16,8 +16,8 @@ int confine_descriptors(struct err *e);
  * directory, limits (so many descriptors, or as many as the host lets it have;
  * no processes, no core, no files but a log that is standard error), and a
  * seccomp filter: sockets of the internet, splice, epoll, memory, time and exit
- * work, everything else ends the process: open, exec, fork, setns, ptrace,
- * unix sockets but those that are accepted. -1: do not serve.
+ * work; open, exec, fork, setns, ptrace and everything else ends the process.
+ * -1: do not serve.
  */
 int confine(unsigned descriptors, struct err *e);
 
