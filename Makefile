@@ -44,7 +44,7 @@ LUA       = $(wildcard app/store/lua/*.lua)
 
 obj     = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
 PROGRAMS = $(BUILD)/sbx-app $(BUILD)/sbx-reaper $(BUILD)/sbx-init \
-	  $(BUILD)/teploy-sandbox
+	  $(BUILD)/sbx-proxy $(BUILD)/teploy-sandbox
 
 UNIT    = $(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/unit/*.c))
 MODULE  = $(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/module/test_*.c))
@@ -117,6 +117,11 @@ $(BUILD)/sbx-reaper: $(call obj,$(REAPER_SRC)) $(BUILD)/core.a $(BUILD)/lib.a
 	$(call say,LD  )
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(LIBS)
 
+# It reads what strangers send: no library but libc and the resolver.
+$(BUILD)/sbx-proxy: $(call obj,proxy/main.c) $(BUILD)/proxy.a $(BUILD)/lib.a
+	$(call say,LD  )
+	$(Q)$(CC) $(LDFLAGS) -o $@ $^ -lcares
+
 $(BUILD)/sbx-init: $(patsubst %.c,$(BUILD)/init/%.o,$(INIT_SRC) $(LIB_SRC))
 	$(call say,LD  )
 	$(Q)$(MUSL) -static -Wl,--gc-sections -Wl,-z,relro,-z,now -s -o $@ $^
@@ -162,7 +167,7 @@ tsan:			## module tests under the thread sanitizer
 clang:			## build everything with clang, warnings fatal
 	$(MAKE) BUILD=$(BUILD)/clang CC=clang all
 
-TEST_LIBS = -lcmocka $(LIBS)
+TEST_LIBS = -lcmocka -lcares $(LIBS)
 $(BUILD)/tests/unit/%: $(BUILD)/obj/tests/unit/%.o $(BUILD)/proxy.a $(ARCHIVES)
 	@mkdir -p $(@D)
 	$(call say,LD  )

@@ -19,6 +19,7 @@ library jansson libjansson-dev
 library hiredis libhiredis-dev
 library libcurl libcurl4-openssl-dev
 library libcrypto libssl-dev
+library libcares libc-ares-dev
 command nginx nginx
 command redis-server redis-server
 command redis-cli redis-tools

@@ -32,10 +32,15 @@ struct loop *loop_new(struct err *e);
 void loop_free(struct loop *l);
 
 /* Watch for those events (EPOLLERR and EPOLLHUP come anyway), 0 for none. -1
- * with errno. The first call for a watch must find events 0. */
+ * with errno. The first call for a watch must find events 0. With EPOLLET, a
+ * call for what is watched already makes what is ready now be told again. */
 int loop_watch(struct loop *l, struct watch *w, uint32_t events);
 /* Before its descriptor is closed. */
 void loop_forget(struct loop *l, struct watch *w);
+/* The descriptor of one watch is another's from here on, and what is ready is
+ * told again: to->ready is set by the caller. */
+int loop_hand_over(
+    struct loop *l, struct watch *from, struct watch *to, uint32_t events);
 
 /* Fire once, so many ms from now; moves one that is set. */
 void loop_timer(struct loop *l, struct timer *t, int64_t ms);

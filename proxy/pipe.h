@@ -1,0 +1,33 @@
+/*
+ * Pipes that splice(2) moves bytes through: pooled, and few, since one is only
+ * held while bytes are in it.
+ */
+#ifndef SBX_PROXY_PIPE_H
+#define SBX_PROXY_PIPE_H
+
+#include <stddef.h>
+
+#define PIPE_SIZE (256 * 1024)
+#define PIPES_MOST 32 /* at a time */
+#define PIPES_SPARE 4 /* kept empty */
+
+struct pipe {
+	int from, to; /* what to read from, what to write to */
+	struct pipe *next;
+};
+
+struct pipes {
+	struct pipe *spare;
+	int count, spares; /* all, and of them spare */
+};
+
+/* An empty one; NULL where there is none, or the user has no pages left for
+ * one of PIPE_SIZE (pipe(7)). */
+struct pipe *pipe_take(struct pipes *all);
+
+/* Given back; one that is not empty is closed. */
+void pipe_give(struct pipes *all, struct pipe *p, size_t holds);
+
+void pipes_release(struct pipes *all);
+
+#endif
