@@ -1,5 +1,6 @@
 /* What every handler begins and ends with. */
 #include "api/call.h"
+#include "lib/str.h"
 #include "json/read.h"
 
 struct jw
@@ -59,6 +60,22 @@ call_query(
 		    "The query parameter %s has a bad percent-escape.", name);
 	*ret_value = value != NULL && *value != '\0' ? value : NULL;
 	return 0;
+}
+
+int
+call_flag(struct call *c, const char *name, bool *set, struct err *e)
+{
+	const char *value;
+
+	if (call_query(c, name, &value, e) != 0)
+		return -1;
+	if (value == NULL)
+		return 0;
+	*set = str_eq(value, "1") || str_eq(value, "true");
+	if (*set || str_eq(value, "0") || str_eq(value, "false"))
+		return 0;
+	return err_set(
+	    e, ERR_INPUT, "%s is 1 or 0, not \"%.100s\".", name, value);
 }
 
 int

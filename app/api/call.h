@@ -51,6 +51,10 @@ int call_exec_id(struct call *c, char to[ULID_SIZE], struct err *e);
 int call_query(
     struct call *c, const char *name, const char **ret_value, struct err *e);
 
+/* One that is on or off: "1" or "true", "0" or "false". Where it is absent,
+ * *set stays as it is. */
+int call_flag(struct call *c, const char *name, bool *set, struct err *e);
+
 /* The request's body as a JSON object; free it with json_decref. */
 int call_body(struct call *c, json_t **ret_body, struct err *e);
 

@@ -43,30 +43,13 @@ files_path_check(const char *path, struct err *e)
 }
 
 static int
-read_flag(struct call *c, const char *name, bool *ret_set, struct err *e)
-{
-	const char *value;
-
-	*ret_set = false;
-	if (call_query(c, name, &value, e) != 0)
-		return -1;
-	if (value == NULL || str_eq(value, "0") || str_eq(value, "false"))
-		return 0;
-	if (!str_eq(value, "1") && !str_eq(value, "true"))
-		return err_set(
-		    e, ERR_INPUT, "%s is 1 or 0, not \"%.100s\".", name, value);
-	*ret_set = true;
-	return 0;
-}
-
-static int
 read_choice(
     struct call *c, const struct choice *choice, bool *ret_set, struct err *e)
 {
 	const char *value;
 
 	if (choice->value == NULL)
-		return read_flag(c, choice->name, ret_set, e);
+		return call_flag(c, choice->name, ret_set, e);
 	if (call_query(c, choice->name, &value, e) != 0)
 		return -1;
 	*ret_set = value != NULL;
@@ -137,7 +120,7 @@ files_input(struct call *c, struct files_input *ret_in, struct err *e)
 	if (in.what == WIRE_FILE_MOVE && read_to(c, &in, e) != 0)
 		return -1;
 	if (in.what == WIRE_FILE_REMOVE &&
-	    read_flag(c, "recursive", &in.recursive, e) != 0)
+	    call_flag(c, "recursive", &in.recursive, e) != 0)
 		return -1;
 	*ret_in = in;
 	return 0;
