@@ -6,7 +6,9 @@
  * to the end of what the client sends (shutdown(2) of its writing side).
  *
  *	policy		"ok\n" and from then on it holds (tunnels and requests
- *			that it does not admit are ended), or "error WHY\n"
+ *			that it does not admit are ended), or "error WHY\n".
+ *			Nothing changes where the client has left: its text may
+ *			have been cut
  *	counts		ledger_counts, and a line feed
  *	log POSITION	lines (ledger.h) from there on, and then as they come,
  *			until the client leaves; an empty line now and then, to
@@ -16,10 +18,10 @@
  * Where lines have fallen out of the ring since, one {"lost":COUNT} stands for
  * them. Anything else is answered "error WHY\n".
  *
- * Nobody waits for a client: one that does not bring its request, or does not
- * take what there is for it, within CONTROL_PATIENCE_MS is dropped; a follower
- * that is slow misses lines. CONTROL_CLIENTS at a time; one more is answered
- * "error ..." and closed.
+ * Nobody waits for a client: a follower that is slow misses lines. Who does not
+ * bring the request, or take the answer, within CONTROL_PATIENCE_MS (followers:
+ * CONTROL_STALL_MS) is dropped. CONTROL_CLIENTS at a time, of which
+ * CONTROL_FOLLOWERS may follow; one more gets an error.
  */
 #ifndef SBX_PROXY_CONTROL_H
 #define SBX_PROXY_CONTROL_H
@@ -29,7 +31,9 @@
 #include "policy.h"
 
 #define CONTROL_CLIENTS 16
+#define CONTROL_FOLLOWERS 12
 #define CONTROL_PATIENCE_MS 10000
+#define CONTROL_STALL_MS 300000
 #define CONTROL_BEAT_MS 15000
 
 struct control;
