@@ -1,5 +1,7 @@
 /* Reading, resolving and printing the SBX_* variables. */
 #include "config.h"
+#include "lib/address.h"
+#include "lib/allow.h"
 #include "lib/mem.h"
 #include "lib/str.h"
 
@@ -8,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#define EGRESS_ALLOW_MAX 4096 /* the proxy takes twice as many in all */
 
 enum type { TYPE_INT, TYPE_BOOL, TYPE_STR, TYPE_PATH };
 
@@ -110,14 +114,63 @@ check_redis_url(const struct config *c, struct err *e)
 	    "supported)");
 }
 
+/* Variables that are one of some words. */
 static int
-check_guest(const struct config *c, struct err *e)
+check_words(const struct config *c, struct err *e)
 {
-	if (str_eq(c->guest, "auto") || str_eq(c->guest, "socket") ||
-	    str_eq(c->guest, "exec"))
-		return 0;
-	return err_set(e, ERR_INPUT,
-	    "SBX_GUEST is \"%s\": it must be auto, socket or exec", c->guest);
+	const struct {
+		const char *name, *value, *said, *word[3];
+	} table[] = {
+	    {"SBX_GUEST", c->guest, "auto, socket or exec",
+		{"auto", "socket", "exec"}},
+	    {"SBX_EGRESS_SNI", c->egress_sni, "on or off", {"on", "off", "on"}},
+	    {"SBX_EGRESS_MODE", c->egress_mode, "auto, netns or bridge",
+		{"auto", "netns", "bridge"}},
+	    {"SBX_EGRESS_START", c->egress_start, "auto, spawn or systemd",
+		{"auto", "spawn", "systemd"}},
+	};
+
+	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+		bool good = false;
+
+		for (size_t w = 0; w < 3; w++)
+			good = good || str_eq(table[i].value, table[i].word[w]);
+		if (!good)
+			return err_set(e, ERR_INPUT,
+			    "%s is \"%s\": it must be %s", table[i].name,
+			    table[i].value, table[i].said);
+	}
+	return 0;
+}
+
+static int
+check_egress(const struct config *c, struct err *e)
+{
+	const char *at = c->egress_allow, *word;
+	struct allow_entry entry;
+	struct cidr cidr;
+	size_t size, count = 0;
+	char text[64];
+
+	while ((word = str_word(&at, CONFIG_APART, &size)) != NULL) {
+		if (allow_parse(word, size, &entry, e) != 0)
+			return err_wrap(e, "SBX_EGRESS_ALLOW");
+		if (++count > EGRESS_ALLOW_MAX)
+			return err_set(e, ERR_INPUT,
+			    "SBX_EGRESS_ALLOW has more than %d entries",
+			    EGRESS_ALLOW_MAX);
+	}
+	at = c->egress_private;
+	while ((word = str_word(&at, CONFIG_APART, &size)) != NULL) {
+		(void)snprintf(text, sizeof(text), "%.*s", (int)size, word);
+		if (size >= sizeof(text) || !cidr_parse(text, &cidr))
+			return err_set(e, ERR_INPUT,
+			    "SBX_EGRESS_PRIVATE has \"%s\": it must be a "
+			    "network like 10.0.0.0/8 or fd00::/8, with no bit "
+			    "set behind its prefix",
+			    text);
+	}
+	return 0;
 }
 
 static char *
@@ -130,11 +183,29 @@ join(const char *a, const char *b, const char *c)
 	return text;
 }
 
+/* The programs that are where this one is. */
+static int
+beside(struct config *c, struct err *e)
+{
+	char self[PATH_MAX];
+	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
+
+	if (n < 0)
+		return err_sys(e, ERR_INTERNAL, "cannot read /proc/self/exe");
+	self[n] = '\0';
+	*strrchr(self, '/') = '\0';
+	if (*c->init == '\0')
+		c->init = join(self, "/", "sbx-init");
+	if (*c->proxy == '\0')
+		c->proxy = join(self, "/", "sbx-proxy");
+	return 0;
+}
+
 /* What depends on the host: its name, and where this program lies. */
 static int
 resolve(struct config *c, struct err *e)
 {
-	char name[256] = "", self[PATH_MAX];
+	char name[256] = "";
 
 	if (*c->server == '\0') {
 		if (gethostname(name, sizeof(name) - 1) != 0)
@@ -144,16 +215,7 @@ resolve(struct config *c, struct err *e)
 	}
 	if (*c->redis_url == '\0')
 		c->redis_url = join("unix://", c->run_dir, "/redis.sock");
-	if (*c->init == '\0') {
-		ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
-		if (n < 0)
-			return err_sys(
-			    e, ERR_INTERNAL, "cannot read /proc/self/exe");
-		self[n] = '\0';
-		*strrchr(self, '/') = '\0';
-		c->init = join(self, "/", "sbx-init");
-	}
-	return 0;
+	return beside(c, e);
 }
 
 /* What a configuration that was refused had taken so far. */
@@ -190,8 +252,8 @@ read_all(struct config *c, struct err *e)
 		if (rc != 0)
 			return -1;
 	}
-	if (check_addr(c, e) != 0 || check_guest(c, e) != 0 ||
-	    resolve(c, e) != 0)
+	if (check_addr(c, e) != 0 || check_words(c, e) != 0 ||
+	    check_egress(c, e) != 0 || resolve(c, e) != 0)
 		return -1;
 	return check_redis_url(c, e);
 }

@@ -14,6 +14,9 @@
 
 #define SBX_VERSION "0.1.0"
 
+/* What may stand between the entries of a list. */
+#define CONFIG_APART ", \t\r\n\v\f"
+
 struct config {
 #define CONFIG_FIELD_INT int64_t
 #define CONFIG_FIELD_BOOL int64_t

@@ -32,6 +32,7 @@ orphan_read(const struct container_info *info, struct run *ret_run)
 	run.network = text(info, "teploy.sandbox.network");
 	run.user = text(info, "teploy.sandbox.user");
 	run.labels = text(info, "teploy.sandbox.labels");
+	run.egress_allow = text(info, "teploy.sandbox.egress");
 	run.auto_extend = str_eq(text(info, "teploy.sandbox.autoextend"), "1");
 	run.transport = text(info, "teploy.sandbox.transport");
 	run.guest_dir = "";

@@ -29,7 +29,7 @@ struct sweep {
 	const char *name;
 	int64_t period_ms; /* 0: SBX_REAP_INTERVAL */
 	int64_t budget_ms;
-	/* Before the first round, and after the last. */
+	/* Before the first round, and after the last; NULL: nothing to do. */
 	int (*open)(struct sweeper *s, struct err *e);
 	void (*close)(struct sweeper *s);
 	/* A round, to be left at the CLOCK_MONOTONIC deadline. May shorten
@@ -49,6 +49,9 @@ int expire_round(
 int reconcile_open(struct sweeper *s, struct err *e);
 void reconcile_close(struct sweeper *s);
 int reconcile_round(
+    struct sweeper *s, int64_t deadline, int64_t *wait_ms, struct err *e);
+
+int proxies_round(
     struct sweeper *s, int64_t deadline, int64_t *wait_ms, struct err *e);
 
 #endif

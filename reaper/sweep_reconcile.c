@@ -19,6 +19,7 @@
 #include "lib/str.h"
 #include "orphan.h"
 #include "run/destroy.h"
+#include "run/egress.h"
 #include "run/exit.h"
 #include "run/place.h"
 #include "run/reach.h"
@@ -162,6 +163,7 @@ adopt(struct pass *p, const struct container_info *info, struct run *run,
 	bool adopted = false, present;
 
 	run->state = "running";
+	egress_restore(p->s->ctx.config, run, &p->s->arena);
 	if (run_adopt(p->s->ctx.redis, run, &adopted, e) != 0)
 		return -1;
 	if (!adopted) /* destroyed already, by its tombstone */

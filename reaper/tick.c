@@ -20,6 +20,7 @@
 static const struct sweep sweeps[] = {
     {"expire", 1000, 1000, expire_open, expire_close, expire_round},
     {"reconcile", 0, 20000, reconcile_open, reconcile_close, reconcile_round},
+    {"proxies", 5000, 20000, NULL, NULL, proxies_round},
 };
 
 #define SWEEPS (sizeof(sweeps) / sizeof(sweeps[0]))
@@ -182,7 +183,7 @@ thread_start(struct thread *t, struct err *e)
 	if (s->ctx.redis == NULL)
 		return -1;
 	s->ctx.engine = engine_new(s->ctx.config->docker_socket);
-	if (s->sweep->open(s, e) != 0)
+	if (s->sweep->open != NULL && s->sweep->open(s, e) != 0)
 		goto undo_sweeper;
 	errno = pthread_create(&t->id, NULL, thread_main, t);
 	if (errno == 0)

@@ -98,8 +98,8 @@ exec_in(struct call *c, struct exec_request *rq, struct run *run, struct err *e)
 
 	if (!str_eq(run->state, "running"))
 		return run_not_running(run, e);
-	if (run_env_read(c->ctx.config, run->id, own, c->x->arena,
-		&rq->wire.env, e) != 0)
+	if (run_env_read(
+		c->ctx.config, run, own, c->x->arena, &rq->wire.env, e) != 0)
 		return -1;
 	if (*rq->wire.user == '\0')
 		rq->wire.user = run->user;

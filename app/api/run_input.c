@@ -1,5 +1,6 @@
 /* The body of POST /v1/runs. */
 #include "api/run_input.h"
+#include "api/egress_input.h"
 #include "lib/str.h"
 #include "json/read.h"
 
@@ -29,7 +30,8 @@ read_image(const json_t *body, struct run_request *rq, struct err *e)
 }
 
 static int
-read_network(const json_t *body, struct run_request *rq, struct err *e)
+read_network(
+    const json_t *body, struct arena *a, struct run_request *rq, struct err *e)
 {
 	json_t *allow;
 
@@ -51,11 +53,7 @@ read_network(const json_t *body, struct run_request *rq, struct err *e)
 		    "egressAllow goes with network \"allowlist\" only; "
 		    "network is \"%s\".",
 		    rq->network);
-	if (str_eq(rq->network, "allowlist"))
-		return err_set(e, ERR_UNSUPPORTED,
-		    "network \"allowlist\" is not available in this version; "
-		    "use none or open.");
-	return 0;
+	return egress_input_own(body, a, &rq->egress_allow, e);
 }
 
 static int
@@ -181,8 +179,8 @@ run_input(const json_t *body, struct arena *a, struct run_request *ret_rq,
 	    read_limits(body, &rq, e) != 0 ||
 	    read_labels(body, a, &rq, e) != 0 ||
 	    read_bool(body, "autoExtend", &rq.auto_extend, e) != 0 ||
-	    read_init(body, &rq, e) != 0 || read_network(body, &rq, e) != 0 ||
-	    refuse_later(body, e) != 0)
+	    read_init(body, &rq, e) != 0 ||
+	    read_network(body, a, &rq, e) != 0 || refuse_later(body, e) != 0)
 		return -1;
 	*ret_rq = rq;
 	return 0;

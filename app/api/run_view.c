@@ -34,6 +34,9 @@ run_view_more(struct jw *w, const struct run *run)
 	jw_real(w, "cpus", run->cpus);
 	jw_int(w, "pids", run->pids);
 	jw_close(w, '}');
+	if (str_eq(run->network, "allowlist"))
+		jw_raw(w, "egressAllow",
+		    *run->egress_allow != '\0' ? run->egress_allow : "[]");
 	jw_int(w, "inFlight", run->in_flight);
 	if (!str_eq(run->state, "exited"))
 		return;

@@ -58,6 +58,8 @@ struct container_info {
 	char *image; /* as it was named on create */
 	char *
 	    status; /* created running paused restarting removing exited dead */
+	char *netns; /* path of its network namespace; inspect only, "" where
+		      * there is none */
 	struct label *labels;
 	size_t label_count;
 	bool running, oom_killed; /* inspect only */

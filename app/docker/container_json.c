@@ -210,6 +210,8 @@ container_json_inspect(const char *bytes, size_t size,
 	info.running = json_is_true(json_object_get(state, "Running"));
 	info.oom_killed = json_is_true(json_object_get(state, "OOMKilled"));
 	info.exit_code = json_integer_value(json_object_get(state, "ExitCode"));
+	info.netns = mem_strdup(
+	    text_of(json_object_get(answer, "NetworkSettings"), "SandboxKey"));
 	info.pid = json_integer_value(json_object_get(state, "Pid"));
 	info.created_ms = time_of(answer, "Created");
 	info.finished_ms = time_of(state, "FinishedAt");
@@ -265,6 +267,7 @@ container_info_release(struct container_info *info)
 	free(info->name);
 	free(info->image);
 	free(info->status);
+	free(info->netns);
 	memset(info, 0, sizeof(*info));
 }
 

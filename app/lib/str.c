@@ -38,6 +38,16 @@ str_blank(const char *s)
 	return s[strspn(s, " \t\r\n\v\f")] == '\0';
 }
 
+const char *
+str_word(const char **at, const char *apart, size_t *ret_size)
+{
+	const char *word = *at + strspn(*at, apart);
+
+	*ret_size = strcspn(word, apart);
+	*at = word + *ret_size;
+	return *ret_size > 0 ? word : NULL;
+}
+
 bool
 str_same_secret(const char *a, const char *b, size_t size)
 {

@@ -14,6 +14,10 @@ bool str_starts(const char *s, const char *prefix);
 bool str_ends(const char *s, const char *suffix);
 bool str_blank(const char *s); /* empty, or ASCII white space only */
 
+/* The next word of a text whose words stand apart by these characters: *at
+ * moves behind it. NULL where there is none. */
+const char *str_word(const char **at, const char *apart, size_t *ret_size);
+
 /* Same bytes, in a time that depends on size only. */
 bool str_same_secret(const char *a, const char *b, size_t size);
 

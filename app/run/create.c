@@ -5,6 +5,7 @@
 #include "lib/clock.h"
 #include "lib/str.h"
 #include "run/destroy.h"
+#include "run/egress.h"
 #include "run/env.h"
 #include "run/place.h"
 #include "run/reach.h"
@@ -13,6 +14,7 @@
 #include <string.h>
 
 #define SNAPSHOT_PREFIX "teploy-sbx-snap:"
+#define LABELS 17
 #define REFRESH_MS 4000 /* of the creating mark, RUN_CREATING_MS long */
 
 /* A creation on its way: what the engine's callbacks need. */
@@ -116,6 +118,7 @@ make_labels(const struct run_ctx *ctx, const struct run *run, struct arena *a,
 	    {"teploy.sandbox.image", run->image},
 	    {"teploy.sandbox.user", run->user},
 	    {"teploy.sandbox.labels", run->labels},
+	    {"teploy.sandbox.egress", run->egress_allow},
 	    {"teploy.sandbox.memory",
 		arena_printf(a, "%lld", (long long)run->memory_mb)},
 	    {"teploy.sandbox.cpus", arena_printf(a, "%.9g", run->cpus)},
@@ -127,6 +130,7 @@ make_labels(const struct run_ctx *ctx, const struct run *run, struct arena *a,
 		arena_printf(a, "%lld", (long long)run->pids)},
 	};
 
+	_Static_assert(sizeof(labels) == LABELS * sizeof(*to), "LABELS");
 	memcpy(to, labels, sizeof(labels));
 	return sizeof(labels) / sizeof(labels[0]);
 }
@@ -150,7 +154,7 @@ make_container(struct making *m, const struct run *run, struct arena *a,
 	const char *const cmd[] = {"run", "--user", run->user, "--memory",
 	    arena_printf(a, "%lld", (long long)run->memory_mb),
 	    socket ? "--socket" : NULL, socket_path, NULL};
-	struct label labels[16];
+	struct label labels[LABELS];
 
 	run_name(run->id, name);
 	struct container_spec spec = {
@@ -196,7 +200,8 @@ build(struct making *m, const struct run_request *rq, struct run *run,
 		return -1;
 	if (container_start(ctx->engine, container, e) != 0)
 		return err_wrap(e, "starting the container");
-	if (reach_settle(ctx, run, e) != 0)
+	if (reach_settle(ctx, run, e) != 0 ||
+	    (egress_has(run) && egress_start(ctx, run, e) != 0))
 		return -1;
 	if (rq->init.cmd != NULL &&
 	    (step(m, "init", e) != 0 || init_command_run(ctx, run, &rq->init,
@@ -225,6 +230,7 @@ run_make(const struct run_ctx *ctx, const struct run_request *rq,
 	    .container = "",
 	    .user = arena_strdup(a, image.user),
 	    .labels = rq->labels,
+	    .egress_allow = rq->egress_allow,
 	    .ttl_sec = rq->ttl_sec,
 	    .memory_mb = rq->memory_mb,
 	    .pids = rq->pids,

@@ -15,8 +15,9 @@
 
 struct run_request {
 	const char *image, *network;
-	const char *labels;	/* JSON object text, or "" */
-	const char *const *env; /* NULL-terminated NAME=value */
+	const char *labels;	  /* JSON object text, or "" */
+	const char *egress_allow; /* run/egress_policy.h's own, or "" */
+	const char *const *env;	  /* NULL-terminated NAME=value */
 	int64_t ttl_sec, memory_mb, pids;
 	double cpus;
 	bool auto_extend;

@@ -1,32 +1,39 @@
 /* Taking a run down. */
 #include "run/destroy.h"
 #include "docker/container.h"
+#include "lib/str.h"
+#include "run/egress.h"
 #include "run/place.h"
 #include "run/reach.h"
 #include "store/run.h"
 
+#include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
-#include <string.h>
 #include <unistd.h>
 
 /* The directory is flat and the host's alone: files, then the directory. */
 static int
 remove_directory(const struct config *config, const char *id, struct err *e)
 {
-	static const char *const files[] = {"env"};
 	char path[RUN_PATH_SIZE];
+	const struct dirent *entry;
+	int failed = 0;
 
-	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
-		run_path(config, id, files[i], path);
-		if (unlink(path) != 0 && errno != ENOENT)
-			return err_sys(
-			    e, ERR_INTERNAL, "cannot remove %s", path);
-	}
 	run_path(config, id, NULL, path);
-	if (rmdir(path) != 0 && errno != ENOENT)
-		return err_sys(e, ERR_INTERNAL, "cannot remove %s", path);
-	return 0;
+	DIR *dir = opendir(path);
+	while (dir != NULL && (entry = readdir(dir)) != NULL)
+		if (!str_eq(entry->d_name, ".") &&
+		    !str_eq(entry->d_name, "..") &&
+		    unlinkat(dirfd(dir), entry->d_name, 0) != 0 &&
+		    errno != ENOENT)
+			failed = errno;
+	if (dir != NULL)
+		(void)closedir(dir);
+	if (failed == 0 && rmdir(path) != 0 && errno != ENOENT)
+		failed = errno;
+	errno = failed;
+	return failed == 0 ? 0
+			   : err_sys(e, ERR_INTERNAL, "cannot remove %s", path);
 }
 
 int
@@ -39,6 +46,8 @@ run_remove(const struct run_ctx *ctx, const char *id, struct err *e)
 		return err_wrap(e, "removing the container of run %s", id);
 	if (reach_remove(ctx, id, e) != 0)
 		return err_wrap(e, "removing the volume of run %s", id);
+	if (egress_end(ctx->config, id, e) != 0)
+		return err_wrap(e, "run %s", id);
 	return remove_directory(ctx->config, id, e);
 }
 

@@ -8,14 +8,15 @@
 
 /*
  * Move the record to destroying, remove the container with its anonymous
- * volumes, the run's own volume and directory, then the record. Any number may
- * do so at once: each step succeeds where it was done already. ERR_RUN_ABSENT
- * where there is no record. On failure the run stays listed as destroying and
- * the next call goes on.
+ * volumes, the run's own volume, proxy and directory, then the record. Any
+ * number may do so at once: each step succeeds where it was done already.
+ * ERR_RUN_ABSENT where there is no record. On failure the run stays listed as
+ * destroying and the next call goes on.
  */
 int run_teardown(const struct run_ctx *ctx, const char *id, struct err *e);
 
-/* What is left of a run outside Redis: container, volume and directory. */
+/* What is left of a run outside Redis: container, volume, proxy and
+ * directory. */
 int run_remove(const struct run_ctx *ctx, const char *id, struct err *e);
 
 #endif

@@ -2,6 +2,7 @@
 #include "run/env.h"
 #include "lib/buf.h"
 #include "lib/fd.h"
+#include "run/egress.h"
 #include "run/place.h"
 
 #include <errno.h>
@@ -10,6 +11,15 @@
 #include <sys/stat.h>
 
 #define ENV_FILE_MAX (2u << 20) /* above any JSON body */
+
+/* Where the proxy of an allowlist run listens: proxy/place.h. Some tools read
+ * the one spelling, some the other. */
+#define PROXY_URL "http://127.0.0.1:3128"
+#define PROXY_NONE "localhost,127.0.0.1"
+static const char *const proxy_env[] = {"HTTP_PROXY=" PROXY_URL,
+    "HTTPS_PROXY=" PROXY_URL, "http_proxy=" PROXY_URL, "https_proxy=" PROXY_URL,
+    "NO_PROXY=" PROXY_NONE, "no_proxy=" PROXY_NONE, NULL};
+static const char *const no_env[] = {NULL};
 
 int
 run_env_write(const struct config *config, const char *id,
@@ -44,16 +54,17 @@ count_env(const char *const *env)
 }
 
 int
-run_env_read(const struct config *config, const char *id,
+run_env_read(const struct config *config, const struct run *run,
     const char *const *extra, struct arena *a, const char *const **ret_env,
     struct err *e)
 {
+	const char *const *proxy = egress_has(run) ? proxy_env : no_env;
 	char path[RUN_PATH_SIZE];
 	struct stat st;
 	size_t size = 0, count = 0;
 	char *bytes = NULL;
 
-	run_path(config, id, "env", path);
+	run_path(config, run->id, "env", path);
 	if (stat(path, &st) == 0) {
 		char *file = fd_read_file(path, ENV_FILE_MAX, &size, e);
 
@@ -64,10 +75,12 @@ run_env_read(const struct config *config, const char *id,
 	}
 	for (size_t i = 0; i < size; i++)
 		count += bytes[i] == '\0';
-	const char **env =
-	    arena_alloc(a, (count + count_env(extra) + 1) * sizeof(*env));
+	size_t room = count_env(proxy) + count + count_env(extra) + 1;
+	const char **env = arena_alloc(a, room * sizeof(*env));
 	size_t n = 0;
-	for (size_t i = 0; i < size && n < count; i += strlen(bytes + i) + 1)
+	for (; *proxy != NULL; proxy++)
+		env[n++] = *proxy;
+	for (size_t i = 0; count > 0; i += strlen(bytes + i) + 1, count--)
 		env[n++] = bytes + i;
 	for (; extra != NULL && *extra != NULL; extra++)
 		env[n++] = *extra;

@@ -2,12 +2,19 @@
 #include "run/exit.h"
 #include "docker/container.h"
 #include "docker/events.h"
+#include "lib/clock.h"
+#include "lib/fd.h"
 #include "lib/str.h"
 #include "run/place.h"
 
+#include <errno.h>
+#include <poll.h>
 #include <signal.h>
+#include <sys/pidfd.h>
 
 #define CODE_KILLED (128 + SIGKILL)
+#define ENDED_MS 3000 /* for the engine to notice that an init has ended */
+#define LOOK_MS 10
 #define REVIEW_MS 60000 /* more than an engine takes to stop and start */
 
 static const char engine_restart[] = "engine-restart";
@@ -53,6 +60,43 @@ run_exit_observe(const struct run_ctx *ctx, struct run *run, bool *ret_present,
 	}
 	container_info_release(&info);
 	return rc;
+}
+
+/* The init of a container that the engine takes for a running one. */
+static bool
+init_has_ended(const struct run_ctx *ctx, const char *id)
+{
+	struct container_info info;
+	struct err ignored = ERR_INIT;
+	char name[RUN_NAME_SIZE];
+
+	run_name(id, name);
+	if (container_inspect(ctx->engine, name, &info, &ignored) != 0)
+		return false;
+	int64_t pid = info.pid;
+	container_info_release(&info);
+	if (pid <= 0)
+		return false;
+	/* Readable once it has ended, also where nobody has waited for it. */
+	FD_AUTO fd = pidfd_open((pid_t)pid, 0);
+	struct pollfd p = {fd, POLLIN, 0};
+	return fd >= 0 ? poll(&p, 1, 0) == 1 : errno == ESRCH;
+}
+
+int
+run_exit_await(const struct run_ctx *ctx, struct run *run, bool *ret_present,
+    struct err *e)
+{
+	int64_t deadline = clock_mono_ms() + ENDED_MS;
+
+	for (;;) {
+		if (run_exit_observe(ctx, run, ret_present, e) != 0)
+			return -1;
+		if (!*ret_present || !str_eq(run->state, "running") ||
+		    clock_left(deadline) == 0 || !init_has_ended(ctx, run->id))
+			return 0;
+		(void)poll(NULL, 0, LOOK_MS);
+	}
 }
 
 int
@@ -125,7 +169,7 @@ run_exit_explain(const struct run_ctx *ctx, struct run *run, struct err *e)
 	/* An exec that meets a teardown or a takeover fails in the engine or
 	 * in the guest, in many words of theirs. */
 	if (e->kind != ERR_RUN_NOT_RUNNING && e->kind != ERR_ENGINE &&
-	    e->kind != ERR_GUEST)
+	    e->kind != ERR_GUEST && e->kind != ERR_PROXY)
 		return -1;
 	if (changed_since(ctx, run, e) != 0 ||
 	    run_exit_observe(ctx, run, &present, &ignored) != 0)
@@ -170,7 +214,7 @@ run_lost(const struct run_ctx *ctx, const char *id)
 			  : "the connection to the run was lost";
 	else if (str_eq(run.state, "destroying"))
 		why = "the run was destroyed";
-	else if (run_exit_observe(ctx, &run, &present, &e) == 0 &&
+	else if (run_exit_await(ctx, &run, &present, &e) == 0 &&
 		 (!present || str_eq(run.state, "exited")))
 		why = run.oom_killed ? "the run ended: out of memory"
 				     : "the run ended";

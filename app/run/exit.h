@@ -15,6 +15,11 @@
 int run_exit_observe(const struct run_ctx *ctx, struct run *run,
     bool *ret_present, struct err *e);
 
+/* The same, where its end is likely: an init that has ended is known to the
+ * engine a moment later, which is waited for. */
+int run_exit_await(const struct run_ctx *ctx, struct run *run,
+    bool *ret_present, struct err *e);
+
 /*
  * Of a run that has exited: an engine that stops ends its runs while it still
  * answers, and one that looks then takes it for somebody's stop. Once the

@@ -83,7 +83,7 @@ init_command_run(const struct run_ctx *ctx, struct run *run,
 	    .timeout_ms = (uint32_t)init->timeout_sec * 1000,
 	};
 
-	if (run_env_read(ctx->config, run->id, NULL, a, &x.env, e) != 0)
+	if (run_env_read(ctx->config, run, NULL, a, &x.env, e) != 0)
 		return -1;
 	const struct guest_order order = {.exec = &x, .gone = gone, .arg = arg};
 	struct guest *g = reach_exec(ctx, run, &order, e);

@@ -1,17 +1,12 @@
 /* The way to a run's init. */
 #include "run/reach.h"
 #include "docker/volume.h"
-#include "lib/clock.h"
 #include "lib/str.h"
 #include "run/exit.h"
 
-#include <errno.h>
-#include <poll.h>
-#include <signal.h>
 #include <string.h>
 
 #define SERVE_MS 5000 /* for an init to serve, once its container runs */
-#define ENDED_MS 3000 /* for the engine to notice that an init has ended */
 #define KNOWN_MAX (INT64_C(1) << 52) /* a script's numbers are doubles */
 
 static bool
@@ -201,27 +196,15 @@ found_again(const struct run_ctx *ctx, struct run *run, const struct err *e)
 	return run_reached(ctx->redis, run, &ignored) == 0;
 }
 
-/* Where the init has ended, so has the container: until the engine says so. */
-static void
-await_end(const struct run_ctx *ctx, struct run *run)
-{
-	int64_t deadline = clock_mono_ms() + ENDED_MS;
-	struct err ignored = ERR_INIT;
-	bool present = true;
-
-	while (kill((pid_t)run->guest_pid, 0) != 0 && errno == ESRCH &&
-	       run_exit_observe(ctx, run, &present, &ignored) == 0 && present &&
-	       str_eq(run->state, "running") && clock_left(deadline) > 0)
-		(void)poll(NULL, 0, 10);
-}
-
 int
 reach_explain(const struct run_ctx *ctx, struct run *run, struct err *e)
 {
 	const struct err was = *e;
+	struct err ignored = ERR_INIT;
+	bool present;
 
 	if (by_socket(run) && e->kind == ERR_GUEST) {
-		await_end(ctx, run);
+		(void)run_exit_await(ctx, run, &present, &ignored);
 		e->kind = ERR_RUN_NOT_RUNNING;
 	}
 	(void)run_exit_explain(ctx, run, e);

@@ -85,6 +85,7 @@ add_description(struct script_call *c, const struct run *run)
 	    {"containerId", run->container},
 	    {"user", run->user},
 	    {"labels", run->labels},
+	    {"egressAllow", run->egress_allow},
 	};
 
 	for (size_t i = 0; i < sizeof(text) / sizeof(text[0]); i++) {
@@ -214,6 +215,17 @@ run_reached(struct redis *r, const struct run *run, struct err *e)
 	script_add(&c, run->guest_dir);
 	script_add_int(&c, run->guest_pid);
 	script_add_int(&c, run->guest_wire);
+	return script_do(r, &c, e);
+}
+
+int
+run_egress(struct redis *r, const char *id, const char *own, struct err *e)
+{
+	struct script_call c;
+
+	script_begin(&c, SCRIPT_run_egress);
+	script_add(&c, id);
+	script_add(&c, own);
 	return script_do(r, &c, e);
 }
 

@@ -64,10 +64,10 @@ struct run {
 /*
  * A new record in state creating; fills run->id (monotonic ULID made on Redis'
  * clock), created_ms and expires_ms (created + ttl), and stores image, network,
- * container, user, labels, ttl and limits. Not listed until started. When the
- * creator dies the record is due RUN_CREATING_MS after the last refresh.
- * ERR_CAPACITY, with a sentence for the caller, where the memory of all runs
- * that have not exited would pass max_memory_mb (0: no cap).
+ * container, user, labels, egress_allow, ttl and limits. Not listed until
+ * started. When the creator dies the record is due RUN_CREATING_MS after the
+ * last refresh. ERR_CAPACITY, with a sentence for the caller, where the memory
+ * of all runs that have not exited would pass max_memory_mb (0: no cap).
  */
 int run_create(
     struct redis *r, struct run *run, int64_t max_memory_mb, struct err *e);
@@ -87,6 +87,9 @@ int run_started(
 /* Record the way to a run's init: transport, guest_dir, guest_pid, guest_wire.
  * No effect where there is no record. */
 int run_reached(struct redis *r, const struct run *run, struct err *e);
+
+/* Replace a run's egressAllow. ERR_RUN_ABSENT; ERR_RUN_NOT_RUNNING. */
+int run_egress(struct redis *r, const char *id, const char *own, struct err *e);
 
 /* Adopt what is left of a run whose record is lost (reaper): the given record,
  * state running or destroying, created_ms kept, expires_ms = min(created +

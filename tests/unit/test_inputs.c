@@ -82,8 +82,12 @@ create_refuses_each_bad_member_by_name(void **state)
 	    {"{\"image\":\"a\",\"network\":\"host\"}",
 		"none, allowlist (or its alias egress) or open", ERR_INPUT},
 	    {"{\"image\":\"a\",\"network\":\"None\"}", "network", ERR_INPUT},
-	    {"{\"image\":\"a\",\"network\":\"egress\"}", "allowlist",
-		ERR_UNSUPPORTED},
+	    {"{\"image\":\"a\",\"network\":\"egress\","
+	     "\"egressAllow\":[\"b.org\",\"*.x.org\"]}",
+		"egressAllow: the entry \"*.x.org\"", ERR_INPUT},
+	    {"{\"image\":\"a\",\"network\":\"allowlist\","
+	     "\"egressAllow\":[1]}",
+		"egressAllow[0]", ERR_INPUT},
 	    {"{\"image\":\"a\",\"egressAllow\":[\"x.org\"]}",
 		"egressAllow goes with", ERR_INPUT},
 	    {"{\"image\":\"a\",\"egressAllow\":\"x.org\"}",

@@ -2,6 +2,8 @@
 #include "../check.h"
 #include "lib/str.h"
 
+#include <string.h>
+
 static void
 comparisons_see_the_whole_text(void **state)
 {
@@ -112,6 +114,23 @@ posix_names_only(void **state)
 		assert_false(str_is_name(bad[i]));
 }
 
+static void
+words_stand_apart_by_any_of_the_characters(void **state)
+{
+	const char *at = " one,, two\tthree ", *word;
+	size_t size;
+
+	(void)state;
+	word = str_word(&at, " ,\t", &size);
+	assert_true(size == 3 && memcmp(word, "one", 3) == 0);
+	word = str_word(&at, " ,\t", &size);
+	assert_true(size == 3 && memcmp(word, "two", 3) == 0);
+	word = str_word(&at, " ,\t", &size);
+	assert_true(size == 5 && memcmp(word, "three", 5) == 0);
+	assert_null(str_word(&at, " ,\t", &size));
+	assert_null(str_word(&at, " ,\t", &size));
+}
+
 int
 main(void)
 {
@@ -124,6 +143,7 @@ main(void)
 	    cmocka_unit_test(lower_case_touches_ascii_letters_only),
 	    cmocka_unit_test(hex_is_two_lower_case_digits_a_byte),
 	    cmocka_unit_test(posix_names_only),
+	    cmocka_unit_test(words_stand_apart_by_any_of_the_characters),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

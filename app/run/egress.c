@@ -1,0 +1,245 @@
+/* The proxy of a run, seen from the host. */
+#include "run/egress.h"
+#include "docker/container.h"
+#include "lib/clock.h"
+#include "lib/fd.h"
+#include "lib/str.h"
+#include "run/egress_proxy.h"
+#include "run/egress_talk.h"
+#include "run/place.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#define LOCK_MS 15000 /* above what anybody does under it */
+#define ANSWER_MAX 4096
+
+bool
+egress_has(const struct run *run)
+{
+	return str_eq(run->network, "allowlist");
+}
+
+int
+egress_possible(const struct config *config, struct err *e)
+{
+	bool own_stack = str_starts(config->runtime, "runsc");
+
+	if (str_eq(config->egress_mode, "netns") ||
+	    (str_eq(config->egress_mode, "auto") && !own_stack))
+		return 0;
+	if (str_eq(config->egress_mode, "bridge"))
+		return err_set(e, ERR_UNSUPPORTED,
+		    "network \"allowlist\" is not available with "
+		    "SBX_EGRESS_MODE=bridge in this version; use none or "
+		    "open.");
+	return err_set(e, ERR_UNSUPPORTED,
+	    "network \"allowlist\" is not available with the runtime %s, which "
+	    "has a network stack of its own; use none or open, or, where it "
+	    "runs with --network=host, SBX_EGRESS_MODE=netns.",
+	    config->runtime);
+}
+
+/* -- one at a time --------------------------------------------------------- */
+
+/* What the record says, what the proxy was told and what the file says change
+ * together. A lock of the run's directory; the descriptor's end frees it. */
+static int
+lock(const struct config *config, const char *id, struct err *e)
+{
+	int64_t deadline = clock_mono_ms() + LOCK_MS;
+	char path[RUN_PATH_SIZE];
+
+	run_path(config, id, NULL, path);
+	FD_AUTO fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0)
+		return err_sys(e, ERR_PROXY, "cannot open %s", path);
+	while (flock(fd, LOCK_EX | LOCK_NB) != 0) {
+		if (errno != EWOULDBLOCK && errno != EINTR)
+			return err_sys(e, ERR_PROXY, "cannot lock %s", path);
+		if (clock_mono_ms() >= deadline)
+			return err_set(e, ERR_PROXY,
+			    "the proxy of run %s is being told already", id);
+		(void)poll(NULL, 0, 5);
+	}
+	return fd_take(&fd);
+}
+
+/* -- the policy ------------------------------------------------------------ */
+
+static int
+write_policy(const struct config *config, const char *id,
+    const struct buf *text, struct err *e)
+{
+	char path[RUN_PATH_SIZE];
+
+	run_path(config, id, EGRESS_POLICY, path);
+	return fd_write_file(path, 0600, text->data, text->size, e);
+}
+
+/* NULL where there is none. */
+static char *
+read_policy(const struct config *config, const char *id)
+{
+	struct err ignored = ERR_INIT;
+	char path[RUN_PATH_SIZE];
+
+	run_path(config, id, EGRESS_POLICY, path);
+	return fd_read_file(path, EGRESS_TEXT_MAX, NULL, &ignored);
+}
+
+/* Told first, then written: a file that differs has it told again. */
+static int
+tell(const struct config *config, const char *id, const struct buf *text,
+    struct err *e)
+{
+	BUF_AUTO answer = BUF_INIT(ANSWER_MAX);
+
+	if (egress_talk(config, id, "policy\n", text, &answer, e) != 0)
+		return -1;
+	if (!str_starts(answer.data, "ok"))
+		return err_set(e, ERR_PROXY, "the run's proxy said nothing");
+	return write_policy(config, id, text, e);
+}
+
+void
+egress_restore(const struct config *config, struct run *run, struct arena *a)
+{
+	char *text = egress_has(run) ? read_policy(config, run->id) : NULL;
+
+	if (text != NULL)
+		run->egress_allow = egress_text_own(text, a);
+	free(text);
+}
+
+int
+egress_set(
+    const struct run_ctx *ctx, struct run *run, const char *own, struct err *e)
+{
+	BUF_AUTO text = BUF_INIT(EGRESS_TEXT_MAX);
+	FD_AUTO held = lock(ctx->config, run->id, e);
+
+	if (held < 0 || run_egress(ctx->redis, run->id, own, e) != 0)
+		return -1;
+	run->egress_allow = own;
+	egress_text(ctx->config, own, &text);
+	return tell(ctx->config, run->id, &text, e);
+}
+
+/* -- start and end --------------------------------------------------------- */
+
+/* 1 where the proxy runs, 0 where the run does not, -1. */
+static int
+start(const struct run_ctx *ctx, const char *id, const char *own, struct err *e)
+{
+	BUF_AUTO text = BUF_INIT(EGRESS_TEXT_MAX);
+	struct container_info info;
+	char name[RUN_NAME_SIZE];
+
+	run_name(id, name);
+	if (container_inspect(ctx->engine, name, &info, e) != 0)
+		return e->kind == ERR_ABSENT ? 0 : -1;
+	const struct egress_place at = {id, info.netns, info.pid};
+	int rc = info.pid > 0;
+	if (rc == 1) {
+		egress_text(ctx->config, own, &text);
+		if (*info.netns == '\0')
+			rc = err_set(e, ERR_PROXY,
+			    "Docker names no network namespace of run %s", id);
+		else if (write_policy(ctx->config, id, &text, e) != 0 ||
+			 egress_proxy_start(ctx->config, &at, e) != 0)
+			rc = -1;
+	}
+	container_info_release(&info);
+	return rc;
+}
+
+int
+egress_start(const struct run_ctx *ctx, const struct run *run, struct err *e)
+{
+	int rc = start(ctx, run->id, run->egress_allow, e);
+
+	if (rc == 0)
+		return err_set(e, ERR_PROXY,
+		    "the container ended before its proxy started");
+	return rc > 0 ? 0 : -1;
+}
+
+int
+egress_end(const struct config *config, const char *id, struct err *e)
+{
+	return egress_proxy_end(config, id, e);
+}
+
+/* -- keeping --------------------------------------------------------------- */
+
+static bool
+answers(const struct config *config, const char *id)
+{
+	struct err ignored = ERR_INIT;
+	BUF_AUTO answer = BUF_INIT(EGRESS_TEXT_MAX);
+	const struct buf none = BUF_INIT(0);
+
+	/* A refusal is an answer as well. */
+	return egress_talk(config, id, "counts\n", &none, &answer, &ignored) ==
+		   0 ||
+	       answer.size > 0;
+}
+
+static int
+keep(const struct run_ctx *ctx, const struct run *run, const char **ret_done,
+    struct err *e)
+{
+	const struct config *config = ctx->config;
+	BUF_AUTO text = BUF_INIT(EGRESS_TEXT_MAX);
+
+	if (!answers(config, run->id)) {
+		/* One that hangs is in the way of another. */
+		if (egress_proxy_end(config, run->id, e) != 0)
+			return -1;
+		int rc = start(ctx, run->id, run->egress_allow, e);
+		if (rc > 0)
+			*ret_done = "started";
+		return rc < 0 ? -1 : 0;
+	}
+	char *told = read_policy(config, run->id);
+	egress_text(config, run->egress_allow, &text);
+	bool same = told != NULL && str_eq(told, text.data);
+	free(told);
+	if (same)
+		return 0;
+	if (tell(config, run->id, &text, e) != 0)
+		return -1;
+	*ret_done = "told";
+	return 0;
+}
+
+int
+egress_keep(const struct run_ctx *ctx, const char *id, const char **ret_done,
+    struct err *e)
+{
+	struct arena a = ARENA_INIT;
+	struct err absent = ERR_INIT;
+	struct run run;
+	int rc = -1;
+
+	*ret_done = NULL;
+	FD_AUTO held = lock(ctx->config, id, e);
+	if (held < 0)
+		return -1;
+	/* Read under the lock, or it could be older than what was told. */
+	if (run_get(ctx->redis, id, true, &a, &run, &absent) != 0) {
+		rc = absent.kind == ERR_RUN_ABSENT ? 0 : -1;
+		*e = absent;
+	} else {
+		rc = str_eq(run.state, "running") && egress_has(&run)
+			 ? keep(ctx, &run, ret_done, e)
+			 : 0;
+	}
+	arena_release(&a);
+	return rc;
+}

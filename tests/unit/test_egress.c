@@ -1,0 +1,175 @@
+/* The policy of a run: its own entries, all in force, the text for its proxy.
+ */
+#include "../check.h"
+#include "lib/str.h"
+#include "run/egress_policy.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static struct arena arena;
+
+static int
+release(void **state)
+{
+	(void)state;
+	arena_release(&arena);
+	return 0;
+}
+
+static const char *
+own(const char *const *entries)
+{
+	struct err e = ERR_INIT;
+	const char *text = NULL;
+
+	check_ok(egress_own(entries, &arena, &text, &e), &e);
+	return text;
+}
+
+static void
+refuse(const char *const *entries, const char *said)
+{
+	struct err e = ERR_INIT;
+	const char *text = NULL;
+
+	assert_int_equal(egress_own(entries, &arena, &text, &e), -1);
+	assert_int_equal(e.kind, ERR_INPUT);
+	if (strstr(e.text, said) == NULL)
+		fail_msg("\"%s\" does not say %s", e.text, said);
+	assert_null(text);
+}
+
+static void
+own_entries_become_canonical_and_each_once(void **state)
+{
+	const char *const entries[] = {"One.Example.", ".two.example",
+	    "one.example", "three.example:8080", "[2001:DB8::1]:443", NULL};
+	const char *const none[] = {NULL};
+
+	(void)state;
+	assert_string_equal(own(entries),
+	    "[\"one.example\",\".two.example\",\"three.example:8080\","
+	    "\"[2001:db8::1]:443\"]");
+	assert_string_equal(own(none), "");
+	assert_string_equal(own(NULL), "");
+}
+
+static void
+a_bad_entry_is_refused_and_quoted(void **state)
+{
+	const char *const url[] = {"one.example", "https://two.example/", NULL};
+	const char *const star[] = {"*.example", NULL};
+	const char *const line[] = {"one.example\nprivate 0.0.0.0/0", NULL};
+	const char *const comment[] = {"one.example#x", NULL};
+
+	(void)state;
+	refuse(url, "egressAllow: ");
+	refuse(url, "\"https://two.example/\"");
+	refuse(star, "\"*.example\"");
+	refuse(line, "egressAllow");
+	refuse(comment, "egressAllow");
+}
+
+static void
+own_entries_are_bounded_in_number_and_bytes(void **state)
+{
+	const char *many[EGRESS_OWN_MAX + 2] = {NULL};
+	char long_name[260];
+
+	(void)state;
+	for (int i = 0; i < EGRESS_OWN_MAX; i++)
+		many[i] = arena_printf(&arena, "h%d.example", i);
+	(void)own(many);
+	many[EGRESS_OWN_MAX] = "one-too-many.example";
+	refuse(many, "more than 256 entries");
+	memset(long_name, 'a', sizeof(long_name));
+	for (int i = 0; i < EGRESS_OWN_MAX; i++)
+		many[i] = arena_printf(
+		    &arena, "h%d.%.60s.%.60s", i, long_name, long_name);
+	many[EGRESS_OWN_MAX] = NULL;
+	refuse(many, "bytes in all");
+}
+
+static const struct config box = {
+    .egress_allow = "a.example, .B.example\n127.0.0.1:99",
+    .egress_private = "10.0.0.0/8 fd00::/8",
+    .egress_sni = "off",
+};
+
+static void
+all_entries_are_told_with_their_origin(void **state)
+{
+	const char *const mine[] = {"mine.example", NULL};
+	const struct egress_entry *list;
+	size_t count = egress_entries(&box, own(mine), &arena, &list);
+
+	(void)state;
+	assert_true(count > 4);
+	assert_int_equal(list[0].origin, EGRESS_BUILTIN);
+	assert_int_equal(list[count - 4].origin, EGRESS_BOX);
+	assert_string_equal(list[count - 3].text, ".b.example");
+	assert_string_equal(list[count - 2].text, "127.0.0.1:99");
+	assert_int_equal(list[count - 1].origin, EGRESS_RUN);
+	assert_string_equal(list[count - 1].text, "mine.example");
+}
+
+static void
+a_policy_is_text_that_tells_its_own_entries_again(void **state)
+{
+	const char *const mine[] = {"mine.example", ".x.example:1", NULL};
+	const struct config plain = {
+	    .egress_allow = "", .egress_private = "", .egress_sni = "on"};
+	BUF_AUTO text = BUF_INIT(EGRESS_TEXT_MAX);
+
+	(void)state;
+	egress_text(&box, own(mine), &text);
+	assert_string_equal(text.data, "builtin\n"
+				       "private 10.0.0.0/8\n"
+				       "private fd00::/8\n"
+				       "sni off\n"
+				       "# SBX_EGRESS_ALLOW\n"
+				       "a.example\n"
+				       ".b.example\n"
+				       "127.0.0.1:99\n"
+				       "# egressAllow\n"
+				       "mine.example\n"
+				       ".x.example:1\n");
+	assert_string_equal(egress_text_own(text.data, &arena), own(mine));
+	buf_reset(&text);
+	egress_text(&plain, "", &text);
+	assert_string_equal(
+	    text.data, "builtin\n# SBX_EGRESS_ALLOW\n# egressAllow\n");
+	assert_string_equal(egress_text_own(text.data, &arena), "");
+	assert_string_equal(egress_text_own("builtin\n", &arena), "");
+}
+
+static void
+a_record_that_makes_no_sense_admits_nothing(void **state)
+{
+	static const char *const own_of[] = {"", "x", "{\"a\":1}", "[1,null]",
+	    "[\"*\",\"a\\nprivate 0.0.0.0/0\"]"};
+	BUF_AUTO text = BUF_INIT(EGRESS_TEXT_MAX);
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(own_of) / sizeof(own_of[0]); i++) {
+		buf_reset(&text);
+		egress_text(&box, own_of[i], &text);
+		assert_true(str_ends(text.data, "# egressAllow\n"));
+	}
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(own_entries_become_canonical_and_each_once),
+	    cmocka_unit_test(a_bad_entry_is_refused_and_quoted),
+	    cmocka_unit_test(own_entries_are_bounded_in_number_and_bytes),
+	    cmocka_unit_test(all_entries_are_told_with_their_origin),
+	    cmocka_unit_test(a_policy_is_text_that_tells_its_own_entries_again),
+	    cmocka_unit_test(a_record_that_makes_no_sense_admits_nothing),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, release);
+}
