@@ -95,6 +95,7 @@ client_free(struct client *c)
 		c->next->before = c->before;
 	free(c);
 	p->count--;
+	ledger_connections(p->ledger, -1);
 	proxy_has_room(p);
 }
 
@@ -421,6 +422,7 @@ client_new(struct proxy *p, int fd, bool full)
 		c->next->before = c;
 	p->clients = c;
 	p->count++;
+	ledger_connections(p->ledger, 1);
 	side_init(&c->run);
 	side_init(&c->far);
 	flow_init(&c->up, &c->run, &c->far);

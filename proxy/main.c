@@ -40,6 +40,7 @@ struct serving {
 	struct resolver *resolver;
 	struct ledger *ledger;
 	struct proxy *proxy;
+	struct control *control;
 	int listener, signals, run, control_socket;
 	struct watch on_signal;
 	struct watch_run on_run;
@@ -66,6 +67,18 @@ on_run_ended(void *arg)
 
 	s->why = "run";
 	loop_stop(s->loop);
+}
+
+static void
+on_policy(void *arg, struct policy *policy)
+{
+	struct serving *s = arg;
+
+	proxy_set_policy(s->proxy, policy);
+	LOG_EVENT(w, "policy.changed")
+	{
+		jw_str(&w, "by", "control");
+	}
 }
 
 /* -- setting up ------------------------------------------------------------ */
@@ -159,12 +172,17 @@ make_all(struct serving *s, const struct options *o, struct err *e)
 	if (s->run >= 0 &&
 	    watch_run(&s->on_run, s->loop, s->run, on_run_ended, s, e) != 0)
 		return -1;
+	if (s->control_socket >= 0 &&
+	    (s->control = control_new(s->loop, s->control_socket, s->ledger,
+		 on_policy, s, e)) == NULL)
+		return -1;
 	return 0;
 }
 
 static void
 end_all(struct serving *s)
 {
+	control_free(s->control);
 	proxy_free(s->proxy);
 	ledger_free(s->ledger);
 	resolver_free(s->resolver);
