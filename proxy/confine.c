@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <grp.h>
 #include <linux/capability.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -16,6 +17,7 @@
 #include <unistd.h>
 
 #define NOBODY 65534
+#define LOG_ROOM (16u << 20)
 
 int
 confine_descriptors(struct err *e)
@@ -44,12 +46,24 @@ limit(int what, rlim_t most, const char *name, struct err *e)
 	return 0;
 }
 
+/* How long a file may grow: there is one where standard error is one. What is
+ * beyond is lost, and no reason to end (setrlimit(2)). */
+static rlim_t
+log_room(void)
+{
+	struct stat st;
+
+	(void)signal(SIGXFSZ, SIG_IGN);
+	if (fstat(STDERR_FILENO, &st) != 0 || !S_ISREG(st.st_mode))
+		return 0;
+	return (rlim_t)st.st_size + LOG_ROOM;
+}
+
 static int
 limit_all(unsigned descriptors, struct err *e)
 {
 	const struct rlimit wanted = {descriptors, descriptors};
 	struct rlimit now;
-	struct stat st;
 
 	if (getrlimit(RLIMIT_NOFILE, &now) != 0)
 		return err_sys(e, ERR_INTERNAL, "getrlimit");
@@ -57,10 +71,7 @@ limit_all(unsigned descriptors, struct err *e)
 	if (setrlimit(RLIMIT_NOFILE, &wanted) != 0 &&
 	    limit(RLIMIT_NOFILE, now.rlim_max, "descriptors", e) != 0)
 		return -1;
-	/* What is written to a file beyond its limit is lost, with a signal
-	 * that ends the process (setrlimit(2)). */
-	if (fstat(STDERR_FILENO, &st) == 0 && !S_ISREG(st.st_mode) &&
-	    limit(RLIMIT_FSIZE, 0, "files", e) != 0)
+	if (limit(RLIMIT_FSIZE, log_room(), "files", e) != 0)
 		return -1;
 	if (limit(RLIMIT_NPROC, 0, "processes", e) != 0 ||
 	    limit(RLIMIT_CORE, 0, "cores", e) != 0)
