@@ -147,8 +147,8 @@ start_spawn(const struct config *config, const struct egress_place *at,
 {
 	char policy[RUN_PATH_SIZE], control[RUN_PATH_SIZE], pid[24];
 	const char *const argv[] = {config->proxy, "--netns", at->netns,
-	    "--pid", pid, "--policy", policy, "--control", control, "--detach",
-	    NULL};
+	    "--pid", pid, "--policy", policy, "--control", control, "--resolv",
+	    config->egress_resolv, "--detach", NULL};
 
 	run_path(config, at->id, EGRESS_POLICY, policy);
 	run_path(config, at->id, EGRESS_SOCKET, control);
@@ -161,16 +161,19 @@ static int
 start_systemd(const struct config *config, const struct egress_place *at,
     const char *log, struct err *e)
 {
-	char path[RUN_PATH_SIZE], unit[64], text[RUN_PATH_SIZE + 64];
+	static const char strange[] = " \t\n\"'\\$";
+	char path[RUN_PATH_SIZE], unit[64], text[RUN_PATH_SIZE + 4096];
 	const char *const argv[] = {"/usr/bin/systemctl", "--quiet",
 	    "--no-ask-password", "restart", unit, NULL};
-	int n = snprintf(text, sizeof(text), "NETNS=%s\nPID=%lld\n", at->netns,
-	    (long long)at->pid);
+	int n = snprintf(text, sizeof(text), "NETNS=%s\nPID=%lld\nRESOLV=%s\n",
+	    at->netns, (long long)at->pid, config->egress_resolv);
 
 	if (n < 0 || (size_t)n >= sizeof(text) ||
-	    strpbrk(at->netns, " \t\n\"'\\$") != NULL)
+	    strpbrk(at->netns, strange) != NULL ||
+	    strpbrk(config->egress_resolv, strange) != NULL)
 		return err_set(e, ERR_PROXY,
-		    "Docker's path of a network namespace is a strange one");
+		    "the path of a network namespace, or SBX_EGRESS_RESOLV, is "
+		    "a strange one");
 	(void)snprintf(unit, sizeof(unit), "sbx-proxy@%s.service", at->id);
 	run_path(config, at->id, EGRESS_UNIT, path);
 	if (fd_write_file(path, 0600, text, (size_t)n, e) != 0)
