@@ -1,6 +1,7 @@
 /* The table of routes. */
 #include "api/routes.h"
 #include "api/create.h"
+#include "api/egress.h"
 #include "api/exec.h"
 #include "api/execs.h"
 #include "api/files.h"
@@ -38,6 +39,10 @@ const struct route routes[] = {
     {"POST", "/v1/runs/{id}/files/{path...}", api_files_post, .stream = true},
     {"DELETE", "/v1/runs/{id}/files/{path...}", api_files_delete,
 	.stream = true},
+    {"GET", "/v1/runs/{id}/egress", api_egress_get, .stream = false},
+    {"PUT", "/v1/runs/{id}/egress", api_egress_put, .stream = false},
+    {"GET", "/v1/runs/{id}/egress/log", api_egress_log, .stream = true},
+    {"POST", "/v1/egress/check", api_egress_check, .stream = false},
     {"POST", "/v1/runs/{id}/lease", api_lease_acquire, .stream = false},
     {"POST", "/v1/runs/{id}/lease/renew", api_lease_renew, .stream = false},
     {"POST", "/v1/runs/{id}/lease/release", api_lease_release, .stream = false},
