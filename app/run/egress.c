@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/file.h>
 #include <unistd.h>
@@ -72,45 +73,70 @@ lock(const struct config *config, const char *id, struct err *e)
 /* -- the policy ------------------------------------------------------------ */
 
 static int
-write_policy(const struct config *config, const char *id,
+write_policy(const struct config *config, const char *id, const char *file,
     const struct buf *text, struct err *e)
 {
 	char path[RUN_PATH_SIZE];
 
-	run_path(config, id, EGRESS_POLICY, path);
+	run_path(config, id, file, path);
 	return fd_write_file(path, 0600, text->data, text->size, e);
 }
 
 /* NULL where there is none. */
 static char *
-read_policy(const struct config *config, const char *id)
+read_policy(const struct config *config, const char *id, const char *file)
 {
 	struct err ignored = ERR_INIT;
 	char path[RUN_PATH_SIZE];
 
-	run_path(config, id, EGRESS_POLICY, path);
+	run_path(config, id, file, path);
 	return fd_read_file(path, EGRESS_TEXT_MAX, NULL, &ignored);
 }
 
-/* Told first, then written: a file that differs has it told again. */
+/* Where a telling is cut off nobody knows which policy holds: EGRESS_NEXT is
+ * there until it does. */
 static int
 tell(const struct config *config, const char *id, const struct buf *text,
     struct err *e)
 {
+	char policy[RUN_PATH_SIZE], next[RUN_PATH_SIZE];
 	BUF_AUTO answer = BUF_INIT(ANSWER_MAX);
 
-	if (egress_talk(config, id, "policy\n", text, &answer, e) != 0)
+	if (write_policy(config, id, EGRESS_NEXT, text, e) != 0 ||
+	    egress_talk(config, id, "policy\n", text, &answer, e) != 0)
 		return -1;
 	if (!str_starts(answer.data, "ok"))
 		return err_set(e, ERR_PROXY, "the run's proxy said nothing");
-	return write_policy(config, id, text, e);
+	run_path(config, id, EGRESS_POLICY, policy);
+	run_path(config, id, EGRESS_NEXT, next);
+	if (rename(next, policy) != 0)
+		return err_sys(e, ERR_PROXY, "cannot put %s in place", policy);
+	return 0;
+}
+
+/* The proxy was told exactly that. */
+static bool
+was_told(const struct config *config, const char *id, const struct buf *text)
+{
+	char *next = read_policy(config, id, EGRESS_NEXT);
+	char *policy = read_policy(config, id, EGRESS_POLICY);
+	bool same =
+	    next == NULL && policy != NULL && str_eq(policy, text->data);
+
+	free(next);
+	free(policy);
+	return same;
 }
 
 void
 egress_restore(const struct config *config, struct run *run, struct arena *a)
 {
-	char *text = egress_has(run) ? read_policy(config, run->id) : NULL;
+	char *text = NULL;
 
+	if (egress_has(run))
+		text = read_policy(config, run->id, EGRESS_NEXT);
+	if (egress_has(run) && text == NULL)
+		text = read_policy(config, run->id, EGRESS_POLICY);
 	if (text != NULL)
 		run->egress_allow = egress_text_own(text, a);
 	free(text);
@@ -150,7 +176,8 @@ start(const struct run_ctx *ctx, const char *id, const char *own, struct err *e)
 		if (*info.netns == '\0')
 			rc = err_set(e, ERR_PROXY,
 			    "Docker names no network namespace of run %s", id);
-		else if (write_policy(ctx->config, id, &text, e) != 0 ||
+		else if (write_policy(
+			     ctx->config, id, EGRESS_POLICY, &text, e) != 0 ||
 			 egress_proxy_start(ctx->config, &at, e) != 0)
 			rc = -1;
 	}
@@ -206,11 +233,8 @@ keep(const struct run_ctx *ctx, const struct run *run, const char **ret_done,
 			*ret_done = "started";
 		return rc < 0 ? -1 : 0;
 	}
-	char *told = read_policy(config, run->id);
 	egress_text(config, run->egress_allow, &text);
-	bool same = told != NULL && str_eq(told, text.data);
-	free(told);
-	if (same)
+	if (was_told(config, run->id, &text))
 		return 0;
 	if (tell(config, run->id, &text, e) != 0)
 		return -1;

@@ -6,6 +6,7 @@
  * In the host's directory of the run:
  *
  *	egress		the policy text that the proxy was told last
+ *	egress.next	one that it is being told
  *	egress.sock	its control socket (proxy/control.h)
  *	egress.log	what it said, where it was spawned; under systemd the
  *			journal has that

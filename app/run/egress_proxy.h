@@ -9,7 +9,8 @@
 
 #include <stdint.h>
 
-#define EGRESS_POLICY "egress" /* in the host's directory of the run */
+#define EGRESS_POLICY "egress"	  /* in the host's directory of the run */
+#define EGRESS_NEXT "egress.next" /* one that it is being told */
 #define EGRESS_SOCKET "egress.sock"
 #define EGRESS_LOG "egress.log"
 #define EGRESS_UNIT "egress.unit" /* what its unit reads: NETNS and PID */

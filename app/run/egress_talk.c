@@ -44,9 +44,9 @@ read_all(int fd, struct buf *to, int64_t deadline, struct err *e)
 {
 	for (;;) {
 		struct pollfd p = {fd, POLLIN, 0};
-		char *at = buf_grow(to, PIECE);
+		size_t room = to->max - to->size;
 
-		if (at == NULL)
+		if (room == 0)
 			return err_set(e, ERR_PROXY,
 			    "the run's proxy said more than %zu bytes",
 			    to->max);
@@ -55,7 +55,10 @@ read_all(int fd, struct buf *to, int64_t deadline, struct err *e)
 			    e, ERR_PROXY, "the run's proxy does not answer");
 		if (poll(&p, 1, clock_left(deadline)) <= 0)
 			continue;
-		ssize_t n = read(fd, at, PIECE);
+		if (room > PIECE)
+			room = PIECE;
+		char *at = buf_grow(to, room);
+		ssize_t n = at != NULL ? read(fd, at, room) : 0;
 		if (n == 0) {
 			to->data[to->size] = '\0';
 			return 0;

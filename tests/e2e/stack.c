@@ -48,6 +48,15 @@ set(const char *name, const char *value)
 	setting_count += i == setting_count;
 }
 
+void
+stack_set(const char *setting)
+{
+	char *name = strndup(setting, strcspn(setting, "="));
+
+	set(name, setting + strlen(name) + 1);
+	free(name);
+}
+
 /* Everything of a stack is in one directory, on a tmpfs as SBX_RUN_DIR must be.
  * Redis and nginx change users and must be able to pass through. */
 static void
@@ -92,12 +101,8 @@ configure(const char *const *env)
 	/* The same tests over either transport. */
 	if (getenv("SBX_TEST_GUEST") != NULL)
 		set("SBX_GUEST", getenv("SBX_TEST_GUEST"));
-	for (; env != NULL && *env != NULL; env++) {
-		char *name = strndup(*env, strcspn(*env, "="));
-
-		set(name, *env + strlen(name) + 1);
-		free(name);
-	}
+	for (; env != NULL && *env != NULL; env++)
+		stack_set(*env);
 }
 
 /* serve's own words so far. */

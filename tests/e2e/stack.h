@@ -47,6 +47,9 @@ void stack_start(const char *const *env);
  */
 int stack_stop(void **state);
 
+/* A setting, NAME=value, from the next start on. */
+void stack_set(const char *setting);
+
 /* Signal serve, wait for its end, and start it again on the same directories.
  * SIGTERM must end it well. */
 void stack_restart(int number);

@@ -302,20 +302,6 @@ an_open_run_has_the_default_bridge(void **state)
 }
 
 static void
-an_allowlist_run_is_not_served_yet(void **state)
-{
-	(void)state;
-	static const char *const names[] = {"allowlist", "egress"};
-	for (size_t i = 0; i < 2; i++) {
-		REPLY_AUTO r = http_json("POST", "/v1/runs",
-		    json_pack("{s:s,s:s,s:[s]}", "image", IMAGE_PLAIN,
-			"network", names[i], "egressAllow", "a.example"));
-		check_problem(&r, 501, "not_implemented", "allowlist");
-	}
-	check_nothing_made();
-}
-
-static void
 entrypoint_command_and_healthcheck_of_the_image_do_not_run(void **state)
 {
 	char id[ULID_SIZE];
@@ -471,7 +457,6 @@ main(void)
 	    cmocka_unit_test(null_and_zero_values_are_the_defaults),
 	    cmocka_unit_test(the_container_is_as_promised),
 	    cmocka_unit_test(an_open_run_has_the_default_bridge),
-	    cmocka_unit_test(an_allowlist_run_is_not_served_yet),
 	    cmocka_unit_test(
 		entrypoint_command_and_healthcheck_of_the_image_do_not_run),
 	    cmocka_unit_test(anonymous_volumes_go_with_their_run),
