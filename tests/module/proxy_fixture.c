@@ -9,6 +9,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <signal.h>
@@ -121,13 +122,17 @@ static void
 run_proxy(const struct proxy_fixture *f, const char *const *more)
 {
 	const char *build = getenv("SBX_TEST_BUILD");
-	char program[256], listen_at[32], policy[128], resolv[128], hosts[128];
+	char program[PATH_MAX], listen_at[32], policy[128], resolv[128],
+	    hosts[128];
 	const char *argv[OPTIONS_MOST] = {program, "--listen", listen_at,
 	    "--policy", policy, "--resolv", resolv, "--hosts", hosts};
 	size_t count = 9;
 
-	(void)snprintf(program, sizeof(program), "%s/sbx-proxy",
-	    build != NULL ? build : "build");
+	/* Made absolute, for the directory is another. */
+	if (realpath(build != NULL ? build : "build", program) == NULL)
+		_exit(127);
+	(void)strncat(
+	    program, "/sbx-proxy", sizeof(program) - strlen(program) - 1);
 	(void)snprintf(listen_at, sizeof(listen_at), "127.0.0.1:%d", f->port);
 	(void)snprintf(policy, sizeof(policy), "%s/policy", f->dir);
 	(void)snprintf(resolv, sizeof(resolv), "%s/resolv", f->dir);
@@ -140,6 +145,7 @@ run_proxy(const struct proxy_fixture *f, const char *const *more)
 
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
 	(void)dup2(log, STDERR_FILENO);
+	(void)!chdir(f->dir);
 	(void)execv(program, (char *const *)(uintptr_t)argv);
 	_exit(127);
 }

@@ -28,7 +28,8 @@ struct proxy_fixture {
 
 /* Start one. policy: its text, in which "$O" is the origin's port, "$R" the
  * refused one, "$P" the proxy's own; NULL admits origin.test and other.test
- * there. more: up to a NULL, further options. */
+ * there. more: up to a NULL, further options, with paths relative to its
+ * directory. */
 void proxy_start(
     struct proxy_fixture *f, const char *policy, const char *const *more);
 /* End it, which must go well. */
