@@ -9,6 +9,8 @@
 #include <unistd.h>
 
 #define OK "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi"
+#define GET \
+	"GET http://origin.test:$O/ HTTP/1.1\r\nHost: origin.test:$O\r\n\r\n"
 #define VIA "Via: 1.1 sandbox\r\n"
 
 struct world {
@@ -95,8 +97,7 @@ a_kept_connection_serves_many_requests_on_one_upstream(void **state)
 
 	(void)state;
 	for (int i = 0; i < 20; i++) {
-		(void)request(&w, "GET http://origin.test:$O/ HTTP/1.1\r\n"
-				  "Host: origin.test:$O\r\n\r\n");
+		(void)request(&w, GET);
 		proxy_say(&w.f, w.origin, OK);
 		must_have(proxy_head(w.fd), "200 OK");
 		proxy_hear(w.fd, "hi");
@@ -112,8 +113,7 @@ each_request_of_a_kept_connection_is_judged(void **state)
 	int other;
 
 	(void)state;
-	(void)request(&w, "GET http://origin.test:$O/ HTTP/1.1\r\n"
-			  "Host: origin.test:$O\r\n\r\n");
+	(void)request(&w, GET);
 	proxy_say(&w.f, w.origin, OK);
 	(void)proxy_head(w.fd);
 	proxy_hear(w.fd, "hi");
@@ -224,8 +224,7 @@ malformed_chunks_end_it(void **state)
 
 	w.fd = proxy_call(&w.f);
 	w.origin = -1;
-	(void)request(&w, "GET http://origin.test:$O/ HTTP/1.1\r\n"
-			  "Host: origin.test:$O\r\n\r\n");
+	(void)request(&w, GET);
 	proxy_say(&w.f, w.origin,
 	    "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nhi\r\n");
 	(void)proxy_head(w.fd);
@@ -301,12 +300,10 @@ answers_without_a_body_have_none(void **state)
 	proxy_say(
 	    &w.f, w.origin, "HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n");
 	must_have(proxy_head(w.fd), "\r\nContent-Length: 1000\r\n");
-	(void)request(&w, "GET http://origin.test:$O/ HTTP/1.1\r\n"
-			  "Host: origin.test:$O\r\n\r\n");
+	(void)request(&w, GET);
 	proxy_say(&w.f, w.origin, "HTTP/1.1 304 Not Modified\r\n\r\n");
 	must_have(proxy_head(w.fd), "HTTP/1.1 304 ");
-	(void)request(&w, "GET http://origin.test:$O/ HTTP/1.1\r\n"
-			  "Host: origin.test:$O\r\n\r\n");
+	(void)request(&w, GET);
 	proxy_say(&w.f, w.origin, OK);
 	(void)proxy_head(w.fd);
 	proxy_hear(w.fd, "hi");
@@ -319,8 +316,7 @@ a_body_up_to_the_end_ends_with_the_connection(void **state)
 	struct world w = world_new();
 
 	(void)state;
-	(void)request(&w, "GET http://origin.test:$O/ HTTP/1.1\r\n"
-			  "Host: origin.test:$O\r\n\r\n");
+	(void)request(&w, GET);
 	proxy_say(&w.f, w.origin, "HTTP/1.1 200 OK\r\n\r\nsome");
 	must_have(proxy_head(w.fd), "\r\nConnection: close\r\n");
 	proxy_hear(w.fd, "some");
@@ -342,8 +338,7 @@ an_answer_that_is_cut_is_not_taken_for_whole(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < 2; i++) {
-		(void)request(&w, "GET http://origin.test:$O/ HTTP/1.1\r\n"
-				  "Host: origin.test:$O\r\n\r\n");
+		(void)request(&w, GET);
 		proxy_say(&w.f, w.origin, begun[i]);
 		(void)proxy_head(w.fd);
 		proxy_hear(w.fd, i == 0 ? "abc" : "3\r\nabc");
@@ -374,8 +369,7 @@ what_is_no_answer_is_502(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		(void)request(&w, "GET http://origin.test:$O/ HTTP/1.1\r\n"
-				  "Host: origin.test:$O\r\n\r\n");
+		(void)request(&w, GET);
 		proxy_say(&w.f, w.origin, rows[i]);
 		(void)shutdown(w.origin, SHUT_WR);
 		must_have(proxy_rest(w.fd), "HTTP/1.1 502 ");
@@ -394,8 +388,7 @@ a_kept_upstream_that_was_closed_is_made_anew(void **state)
 	struct world w = world_new();
 
 	(void)state;
-	(void)request(&w, "GET http://origin.test:$O/ HTTP/1.1\r\n"
-			  "Host: origin.test:$O\r\n\r\n");
+	(void)request(&w, GET);
 	proxy_say(&w.f, w.origin, OK);
 	(void)proxy_head(w.fd);
 	proxy_hear(w.fd, "hi");
@@ -419,16 +412,14 @@ what_nobody_asked_for_is_no_answer_to_the_next(void **state)
 	struct world w = world_new();
 
 	(void)state;
-	(void)request(&w, "GET http://origin.test:$O/ HTTP/1.1\r\n"
-			  "Host: origin.test:$O\r\n\r\n");
+	(void)request(&w, GET);
 	proxy_say(&w.f, w.origin, OK "HTTP/1.1 200 Evil\r\n\r\n");
 	(void)proxy_head(w.fd);
 	proxy_hear(w.fd, "hi");
 	proxy_hear_end(w.origin);
 	(void)close(w.origin);
 	w.origin = -1;
-	(void)request(&w, "GET http://origin.test:$O/ HTTP/1.1\r\n"
-			  "Host: origin.test:$O\r\n\r\n");
+	(void)request(&w, GET);
 	proxy_say(&w.f, w.origin, OK);
 	must_have(proxy_head(w.fd), "200 OK");
 	world_end(&w);
