@@ -135,7 +135,10 @@ minor_of(const struct slice *version, bool *ret_other)
 static void
 init(struct head *h)
 {
-	*h = (struct head){.forwards = -1};
+	/* Of the fields, which are most of it, count says how many there are.
+	 */
+	memset(h, 0, offsetof(struct head, field));
+	h->forwards = -1;
 	h->method.at = h->target.at = h->reason.at = h->path.at = "";
 }
 

@@ -39,6 +39,7 @@ struct slice {
 struct head_field {
 	struct slice name, value; /* the value without blanks around it */
 	bool local; /* not sent on as it is: hop-by-hop, or written anew */
+	unsigned char kind; /* head_fields.c's */
 };
 
 enum head_body {
@@ -52,9 +53,8 @@ struct head {
 	struct slice method, target; /* of a request */
 	int status;		     /* of an answer */
 	struct slice reason;
-	int minor; /* of HTTP/1.minor: 0 or 1 */
-	struct head_field field[HEAD_FIELDS];
-	size_t count;
+	int minor;    /* of HTTP/1.minor: 0 or 1 */
+	size_t count; /* of field, below */
 	enum head_body body;
 	bool sized;	 /* a Content-Length goes on; of HEAD, without a body */
 	uint64_t length; /* its value */
@@ -69,6 +69,7 @@ struct head {
 	uint16_t port;
 	struct slice path; /* of an absolute target, with query; may lack its
 			    * "/". "*" of OPTIONS without one. */
+	struct head_field field[HEAD_FIELDS];
 };
 
 /* Why a head is refused. */

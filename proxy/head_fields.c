@@ -113,10 +113,8 @@ take_connection(struct head *h, struct facts *x, struct head_fault *f)
 	size_t count = 0;
 
 	for (size_t i = 0; i < h->count; i++) {
-		const struct head_field *field = &h->field[i];
-
-		if (kind_of(&field->name) == KIND_CONNECTION &&
-		    take_options(h, field->value, x, &count, f) != 0)
+		if (h->field[i].kind == KIND_CONNECTION &&
+		    take_options(h, h->field[i].value, x, &count, f) != 0)
 			return -1;
 	}
 	/* RFC 9112 9.3: a proxy does not keep a connection of HTTP/1.0. */
@@ -144,7 +142,7 @@ wants_upgrade(const struct head *h, const struct facts *x)
 	    x->count[KIND_UPGRADE] == 0)
 		return false;
 	for (size_t i = 0; i < h->count; i++)
-		if (kind_of(&h->field[i].name) == KIND_UPGRADE &&
+		if (h->field[i].kind == KIND_UPGRADE &&
 		    asks_for_h2c(h->field[i].value))
 			return false;
 	return true;
@@ -264,6 +262,7 @@ head_take_fields(struct head *h, struct head_fault *f)
 
 		if (x.count[kind]++ == 0)
 			x.first[kind] = &h->field[i].value;
+		h->field[i].kind = (unsigned char)kind;
 		h->field[i].local = kind != KIND_END &&
 				    (kind != KIND_FORWARDS || is_options(h));
 	}

@@ -5,14 +5,8 @@
 #include <string.h>
 #include <strings.h>
 
-bool
-head_is_token_byte(char c)
-{
-	if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-' ||
-	    (c >= '0' && c <= '9'))
-		return true;
-	return c != '\0' && strchr("!#$%&'*+.^_`|~", c) != NULL;
-}
+/* "!#$%&'*+-.^_`|~", digits and letters. */
+const uint32_t head_token_bytes[8] = {0, 0x03ff6cfa, 0xc7fffffe, 0x57ffffff};
 
 bool
 head_is_token(const struct slice *s)
@@ -21,14 +15,6 @@ head_is_token(const struct slice *s)
 		if (!head_is_token_byte(s->at[i]))
 			return false;
 	return s->size > 0;
-}
-
-bool
-head_is_text(char c)
-{
-	unsigned char byte = (unsigned char)c;
-
-	return byte >= ' ' ? byte != 0x7f : byte == '\t';
 }
 
 static bool

@@ -7,11 +7,27 @@
 
 #include "head.h"
 
-/* RFC 9110 5.6.2 */
-bool head_is_token_byte(char c);
-bool head_is_token(const struct slice *s);
+/* RFC 9110 5.6.2, a bit for each byte. */
+extern const uint32_t head_token_bytes[8];
+
+static inline bool
+head_is_token_byte(char c)
+{
+	unsigned char byte = (unsigned char)c;
+
+	return head_token_bytes[byte / 32] >> byte % 32 & 1;
+}
+
 /* Of a line without its CRLF: no control but the tab. */
-bool head_is_text(char c);
+static inline bool
+head_is_text(char c)
+{
+	unsigned char byte = (unsigned char)c;
+
+	return byte >= ' ' ? byte != 0x7f : byte == '\t';
+}
+
+bool head_is_token(const struct slice *s);
 
 /* Take the next element of a comma-separated list (RFC 9110 5.6.1.2: empty ones
  * do not count) off its front; false at its end. */
