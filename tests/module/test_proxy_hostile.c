@@ -311,9 +311,10 @@ is_wanted(const char *want, bool *keep, const char *got)
 static const char *
 never_sent(const struct buf *seen)
 {
-	static const char *const never[] = {"smuggled", "denied.test", "Proxy-",
-	    "c2VjcmV0", "\r\nTE:", "\r\nKeep-Alive:", "\r\nHTTP2-Settings:",
-	    "http://a.test", "keep-alive"};
+	static const char *const never[] = {"smuggled", "denied.test",
+	    "Proxy-Connection:", "Proxy-Authorization:", "c2VjcmV0", "\r\nTE:",
+	    "\r\nKeep-Alive:", "\r\nHTTP2-Settings:", "http://a.test",
+	    "keep-alive"};
 
 	for (size_t i = 0; i < sizeof(never) / sizeof(never[0]); i++) {
 		size_t size = strlen(never[i]);
