@@ -167,15 +167,16 @@ judge(struct client *c, const struct head *h, size_t used)
 		    is_same_host(&r->host, &h->host);
 
 	note_request(c, h);
+	flow_begin(&c->up, h->body, h->length);
+	flow_begin(&c->down, BODY_NONE, 0);
 	if (!policy_admits(p->policy, &h->host, h->port)) {
 		BUF_AUTO text = BUF_INIT(TEXT_MAX);
 
+		r->address.family = 0;
 		refuse_host(&text, &h->host, h->port);
 		return client_refuse(
 		    c, LEDGER_DENIED, 403, "not on the allowlist", text.data);
 	}
-	flow_begin(&c->up, h->body, h->length);
-	flow_begin(&c->down, BODY_NONE, 0);
 	buf_reset(&c->ask);
 	if (!h->connect)
 		head_put_request(&c->ask, h, h->keep);
