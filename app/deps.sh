@@ -38,6 +38,8 @@ command clang-tidy clang-tidy
 command cppcheck cppcheck
 command shellcheck shellcheck
 command git git
+command python3 python3
+command openssl openssl
 command mmdebstrap mmdebstrap
 command systemd-analyze systemd
 file /bin/busybox busybox-static

@@ -105,6 +105,7 @@ static const struct {
     {IMAGE_WORKDIR, {"WORKDIR /srv/app"}},
     {IMAGE_SCRATCH, {NULL}},
     {IMAGE_VOLUME, {"VOLUME /data"}},
+    {IMAGE_DEBIAN, {NULL}},
 };
 
 /* The image that was chosen for tests that need a shell and no more is here,
@@ -134,8 +135,10 @@ void
 image_need(const char *name)
 {
 	const char *chosen = getenv("SBX_TEST_IMAGE");
-	char *argv[16], script[] = "tests/images/busybox.sh";
-	char scratch[] = "--scratch";
+	char busybox[] = "tests/images/busybox.sh";
+	char debian[] = "tests/images/debian.sh";
+	char *argv[16], scratch[] = "--scratch";
+	char *script = str_eq(name, IMAGE_DEBIAN) ? debian : busybox;
 	size_t argc = 0, i = 0;
 	int status = 0;
 	pid_t pid;
