@@ -85,12 +85,15 @@ add_description(struct script_call *c, const struct run *run)
 	    {"containerId", run->container},
 	    {"user", run->user},
 	    {"labels", run->labels},
-	    {"egressAllow", run->egress_allow},
 	};
 
 	for (size_t i = 0; i < sizeof(text) / sizeof(text[0]); i++) {
 		script_add(c, text[i].name);
 		script_add(c, text[i].value != NULL ? text[i].value : "");
+	}
+	if (run->egress_allow != NULL && *run->egress_allow != '\0') {
+		script_add(c, "egressAllow");
+		script_add(c, run->egress_allow);
 	}
 	script_add(c, "memoryMb");
 	script_add_int(c, run->memory_mb);

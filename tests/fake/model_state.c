@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define CODE_KILLED (128 + SIGKILL)
 
@@ -187,10 +188,12 @@ call_inspect(struct model_state *s, const struct fake_request *r,
 	    "{\"Id\":\"%s\",\"Name\":\"/%s\",\"Created\":\"%s\",\"Config\":{"
 	    "\"Image\":\"%s\",\"Labels\":%s},\"State\":{\"Status\":\"%s\","
 	    "\"Running\":%s,\"OOMKilled\":false,\"ExitCode\":%d,"
-	    "\"FinishedAt\":\"%s\",\"Pid\":0}}",
+	    "\"FinishedAt\":\"%s\",\"Pid\":%d},"
+	    "\"NetworkSettings\":{\"SandboxKey\":\"/nowhere/%s\"}}",
 	    c->id, c->name, created, c->image, labels, c->status,
 	    state_runs(c) ? "true" : "false", c->code,
-	    c->finished_ms > 0 ? finished : "0001-01-01T00:00:00Z");
+	    c->finished_ms > 0 ? finished : "0001-01-01T00:00:00Z",
+	    state_runs(c) ? (int)getpid() : 0, c->id);
 	free(labels);
 	return 200;
 }

@@ -56,6 +56,34 @@ what_was_stored_is_read_back(void **state)
 	assert_in_range(ulid_time(got.id) - got.created_ms, 0, 1000);
 }
 
+static void
+the_entries_of_an_allowlist_are_kept_and_replaced(void **state)
+{
+	struct err e = ERR_INIT;
+	struct run run = fixture_run();
+
+	(void)state;
+	run.network = "allowlist";
+	run.egress_allow = "[\"a.example\"]";
+	check_ok(run_create(redis, &run, 0, &e), &e);
+	check_fails(run_egress(redis, run.id, "[\"b.example\"]", &e), &e,
+	    ERR_RUN_ABSENT);
+	check_ok(run_started(redis, run.id, NULL, &e), &e);
+	assert_string_equal(
+	    fixture_get(run.id).egress_allow, "[\"a.example\"]");
+	check_ok(run_egress(redis, run.id, "[\"b.example\"]", &e), &e);
+	assert_string_equal(
+	    fixture_get(run.id).egress_allow, "[\"b.example\"]");
+	check_ok(run_egress(redis, run.id, "", &e), &e);
+	assert_string_equal(fixture_get(run.id).egress_allow, "");
+	check_ok(run_exited(redis, &run, &e), &e);
+	check_fails(run_egress(redis, run.id, "", &e), &e, ERR_RUN_NOT_RUNNING);
+	check_ok(run_destroying(redis, run.id, &e), &e);
+	check_fails(run_egress(redis, run.id, "", &e), &e, ERR_RUN_NOT_RUNNING);
+	check_ok(run_forget(redis, run.id, &e), &e);
+	check_fails(run_egress(redis, run.id, "", &e), &e, ERR_RUN_ABSENT);
+}
+
 /* Put a fresh run into that state. */
 static struct run
 in_state(const char *state)
@@ -344,6 +372,9 @@ main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test_setup(a_record_explains_itself, fixture_empty),
 	    cmocka_unit_test_setup(what_was_stored_is_read_back, fixture_empty),
+	    cmocka_unit_test_setup(
+		the_entries_of_an_allowlist_are_kept_and_replaced,
+		fixture_empty),
 	    cmocka_unit_test_setup(
 		only_the_moves_of_the_table_are_made, fixture_empty),
 	    cmocka_unit_test_setup(

@@ -5,8 +5,10 @@
 #include "torture_client.h"
 #include "torture_world.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 static char id[ULID_SIZE]; /* of the run that a telling was promised, or "" */
 
@@ -74,6 +76,25 @@ create_with_init(void)
 
 	if (s.status != 422 && expect(&s, 201))
 		take_id(&s);
+}
+
+/* What becomes of it fails in Redis and the engine only: fake/proxy starts. */
+static void
+create_with_proxy(void)
+{
+	create("{\"image\":\"busybox\",\"network\":\"allowlist\","
+	       "\"egressAllow\":[\"a.example\"]}");
+}
+
+static void
+its_policy_is_there(void)
+{
+	char path[160];
+
+	(void)snprintf(
+	    path, sizeof(path), "%s/run/runs/%s/egress", world.dir, id);
+	if (id[0] != '\0' && access(path, R_OK) != 0)
+		wrong("a run has no policy");
 }
 
 /* Its failure is told as such, and leaves nothing. */
@@ -208,6 +229,41 @@ an_init_command_that_fails_undoes_the_creation(void **state)
 }
 
 static void
+an_allowlist_run_is_whole_or_nothing(void **state)
+{
+	static const struct story story = {.name = "create with a proxy",
+	    .prepare = forget_id,
+	    .tell = create_with_proxy,
+	    .after = is_undone,
+	    .end = its_policy_is_there};
+
+	(void)state;
+	torture(&story);
+}
+
+static void
+a_proxy_that_does_not_start_undoes_the_creation(void **state)
+{
+	struct model_container containers[MODEL_CONTAINERS];
+	BUF_AUTO wrongs = BUF_INIT(4096);
+	char path[100];
+
+	(void)state;
+	(void)snprintf(path, sizeof(path), "%s/proxy-fails", world.dir);
+	int fd = creat(path, 0600);
+	assert_true(fd >= 0 && close(fd) == 0);
+	SAID_AUTO s = ask_calm("POST", "/v1/runs",
+	    "{\"image\":\"busybox\",\"network\":\"allowlist\"}", NULL);
+	assert_int_equal(s.status, 502);
+	assert_string_equal(said_text(&s, "code"), "proxy_failed");
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(model_list(world.model, containers), 0);
+	world_disagreements(&wrongs);
+	assert_string_equal(wrongs.data, "");
+	assert_int_equal(world_number("ZCARD sbx:ids"), 0);
+}
+
+static void
 a_streamed_creation_ends_with_its_run_or_its_problem(void **state)
 {
 	static const struct story story = {.name = "create streamed",
@@ -241,6 +297,8 @@ main(void)
 	    cmocka_unit_test(a_pull_that_fails_leaves_nothing),
 	    cmocka_unit_test(an_init_command_that_runs_is_part_of_the_creation),
 	    cmocka_unit_test(an_init_command_that_fails_undoes_the_creation),
+	    cmocka_unit_test(an_allowlist_run_is_whole_or_nothing),
+	    cmocka_unit_test(a_proxy_that_does_not_start_undoes_the_creation),
 	    cmocka_unit_test(
 		a_streamed_creation_ends_with_its_run_or_its_problem),
 	    cmocka_unit_test(a_key_makes_one_run_however_often_it_is_tried),

@@ -11,6 +11,7 @@
 #include "../../reaper/sweep.h"
 #include <fcntl.h>
 #include <ftw.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -102,6 +103,7 @@ int
 world_open(void **state)
 {
 	struct err e = ERR_INIT;
+	char program[PATH_MAX];
 
 	(void)state;
 	redis_fixture_open(&fixture);
@@ -128,6 +130,9 @@ world_open(void **state)
 	set("SBX_SERVER", "box", "");
 	set("SBX_STREAM_THREADS", "4", "");
 	set("SBX_GUEST", "exec", ""); /* no socket leads into a model */
+	assert_non_null(realpath("tests/fake/proxy", program));
+	(void)setenv("SBX_PROXY", program, 1);
+	set("SBX_EGRESS_START", "spawn", "");
 	check_ok(engine_setup(&e), &e);
 	configure(false);
 	configure(true); /* and so is the worker, by its environment */
@@ -180,10 +185,12 @@ sweep_once(
 	int64_t wait_ms = 1000;
 	struct err e = ERR_INIT;
 
-	check_ok(start(s, &e), &e);
+	if (start != NULL)
+		check_ok(start(s, &e), &e);
 	/* What fails here is made to; what comes of it is looked at. */
 	(void)round(s, clock_mono_ms() + 20000, &wait_ms, &e);
-	end(s);
+	if (end != NULL)
+		end(s);
 }
 
 void
@@ -205,6 +212,7 @@ world_tick(bool fails)
 	assert_non_null(s.ctx.redis);
 	sweep_once(&s, expire_open, expire_round, expire_close);
 	sweep_once(&s, reconcile_open, reconcile_round, reconcile_close);
+	sweep_once(&s, NULL, proxies_round, NULL);
 	redis_free(s.ctx.redis);
 	engine_free(s.ctx.engine);
 	arena_release(&s.arena);
