@@ -90,7 +90,7 @@ take_field(
 static int
 take_lines(struct head *h, struct text *t, struct head_fault *f)
 {
-	struct slice line;
+	struct slice line = {"", 0};
 	int rc;
 
 	while ((rc = next_line(t, HEAD_MAX, &line, f)) == 1 && line.size > 0) {
@@ -199,7 +199,7 @@ head_request(const char *bytes, size_t size, struct head *ret_h,
     size_t *ret_used, struct head_fault *ret_fault)
 {
 	struct text t = {bytes, size < HEAD_MAX ? size : HEAD_MAX, 0};
-	struct slice line;
+	struct slice line = {"", 0};
 	int rc;
 
 	init(ret_h);
@@ -281,7 +281,7 @@ head_answer(const char *bytes, size_t size, const struct slice *to,
     struct head_fault *ret_fault)
 {
 	struct text t = {bytes, size < HEAD_MAX ? size : HEAD_MAX, 0};
-	struct slice line;
+	struct slice line = {"", 0};
 	int rc;
 
 	init(ret_h);
