@@ -268,9 +268,10 @@ read_line(struct policy *p, const char *line, const char *end, struct err *e)
 	trim(&rest, &end);
 	if (is_word(from, word_end, "builtin") && rest == end)
 		return add_builtin(p, e);
-	if (is_word(from, word_end, "private"))
+	/* Alone, these are names of hosts. */
+	if (is_word(from, word_end, "private") && rest < end)
 		return add_exception(p, rest, (size_t)(end - rest), e);
-	if (!is_word(from, word_end, "sni"))
+	if (!is_word(from, word_end, "sni") || rest == end)
 		return add_entry(p, from, (size_t)(end - from), e);
 	p->sni = !is_word(rest, end, "off");
 	if (p->sni && !is_word(rest, end, "on"))

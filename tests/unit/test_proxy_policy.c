@@ -96,6 +96,18 @@ entries_admit_what_they_name_and_no_more(void **state)
 }
 
 static void
+what_means_something_with_a_word_behind_it_is_a_host_alone(void **state)
+{
+	struct policy *p = policy("private\nsni\n");
+
+	(void)state;
+	assert_true(admits(p, "private", 80));
+	assert_true(admits(p, "sni", 80));
+	assert_true(policy_checks_sni(p));
+	policy_free(p);
+}
+
+static void
 builtin_stands_for_the_builtin_list(void **state)
 {
 	struct policy *p = policy("builtin\nbuiltin\n");
@@ -182,7 +194,7 @@ each_bad_line_is_named(void **state)
 				   "*.test\n"
 				   "two words\n"
 				   "private 10.0.0.1/8\n"
-				   "private\n"
+				   "private private\n"
 				   "sni maybe\n"
 				   "builtin now\n"
 				   "a\0b.test\n"
@@ -253,6 +265,8 @@ main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(nothing_admits_nothing),
 	    cmocka_unit_test(entries_admit_what_they_name_and_no_more),
+	    cmocka_unit_test(
+		what_means_something_with_a_word_behind_it_is_a_host_alone),
 	    cmocka_unit_test(builtin_stands_for_the_builtin_list),
 	    cmocka_unit_test(names_go_only_to_addresses_that_are_not_special),
 	    cmocka_unit_test(the_proxy_itself_is_never_dialled),
