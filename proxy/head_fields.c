@@ -51,8 +51,8 @@ static const struct {
 /* The fields that mean something here. */
 struct facts {
 	size_t count[KINDS];
-	const struct slice *first[KINDS];
-	bool close, upgrade; /* options of Connection */
+	struct slice first[KINDS]; /* values */
+	bool close, upgrade;	   /* options of Connection */
 };
 
 static enum kind
@@ -187,10 +187,10 @@ take_body(struct head *h, const struct facts *x, struct head_fault *f)
 		return head_refuse(
 		    f, 400, "There is a Transfer-Encoding in HTTP/1.0.");
 	if (x->count[KIND_CODING] > 0)
-		return take_coding(h, *x->first[KIND_CODING], f);
+		return take_coding(h, x->first[KIND_CODING], f);
 	if (x->count[KIND_LENGTH] == 0)
 		return 0;
-	if (!head_number(x->first[KIND_LENGTH], &h->length))
+	if (!head_number(&x->first[KIND_LENGTH], &h->length))
 		return head_refuse(
 		    f, 400, "The Content-Length is no decimal number.");
 	h->sized = true;
@@ -212,7 +212,7 @@ take_host(const struct head *h, const struct facts *x, struct head_fault *f)
 		return h->minor == 0
 			   ? 0
 			   : head_refuse(f, 400, "There is no Host field.");
-	if (head_authority(x->first[KIND_HOST], &host, &port, f) != 0)
+	if (head_authority(&x->first[KIND_HOST], &host, &port, f) != 0)
 		return head_refuse(
 		    f, 400, "The Host field is no host, or host:port.");
 	return 0;
@@ -224,7 +224,7 @@ take_expect(struct head *h, const struct facts *x, struct head_fault *f)
 	if (x->count[KIND_EXPECT] == 0)
 		return 0;
 	if (x->count[KIND_EXPECT] > 1 ||
-	    !slice_is(x->first[KIND_EXPECT], "100-continue"))
+	    !slice_is(&x->first[KIND_EXPECT], "100-continue"))
 		return head_refuse(f, 417,
 		    "The only expectation known here is \"100-continue\".");
 	/* RFC 9110 10.1.1: ignored in HTTP/1.0, and without a body. */
@@ -241,7 +241,7 @@ take_forwards(struct head *h, const struct facts *x, struct head_fault *f)
 	if (!is_options(h) || x->count[KIND_FORWARDS] == 0)
 		return 0;
 	if (x->count[KIND_FORWARDS] > 1 ||
-	    !head_number(x->first[KIND_FORWARDS], &left))
+	    !head_number(&x->first[KIND_FORWARDS], &left))
 		return head_refuse(
 		    f, 400, "The Max-Forwards is no decimal number.");
 	if (left == 0)
@@ -261,7 +261,7 @@ head_take_fields(struct head *h, struct head_fault *f)
 		enum kind kind = kind_of(&h->field[i].name);
 
 		if (x.count[kind]++ == 0)
-			x.first[kind] = &h->field[i].value;
+			x.first[kind] = h->field[i].value;
 		h->field[i].kind = (unsigned char)kind;
 		h->field[i].local = kind != KIND_END &&
 				    (kind != KIND_FORWARDS || is_options(h));
