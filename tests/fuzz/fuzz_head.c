@@ -136,7 +136,9 @@ check_sent(char what, const struct head *h)
 		head_put_answer(&whole, h, h->keep);
 	}
 	int rc = read_any(what, whole.data, whole.size, &again, &used, &f);
-	/* It may have become longer. */
+	/* It ends at the next proxy; or it has become longer. */
+	if (rc == -1 && h->forwards == 0)
+		return;
 	if (rc == -1 &&
 	    (whole.size > HEAD_MAX - 100 || h->count > HEAD_FIELDS - 8 ||
 		h->target.size > HEAD_LINE_MAX - 200))
