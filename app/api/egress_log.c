@@ -1,5 +1,6 @@
 /* The decisions of a run's proxy, as events. */
 #include "api/egress.h"
+#include "http/problem.h"
 #include "http/sse.h"
 #include "lib/clock.h"
 #include "lib/str.h"
@@ -17,6 +18,7 @@
 
 struct sink {
 	struct exchange *x;
+	const char *server;
 	bool lines;   /* JSON lines, not SSE */
 	int64_t next; /* position behind what was sent */
 	struct buf out;
@@ -58,21 +60,32 @@ add_word(struct sink *s, const char *word)
 		sse_comment(&s->out, word);
 }
 
+static void
+add_object(struct sink *s, const char *name, int64_t n, const json_t *o)
+{
+	char *text = json_dumps(o, JSON_COMPACT);
+
+	if (text != NULL)
+		add(s, name, n, text);
+	free(text);
+}
+
 /* What the proxy says, as what it means: it faces what is hostile. */
 static void
-add_decision(struct sink *s, const char *line, size_t size)
+add_line(struct sink *s, const char *line, size_t size)
 {
 	struct err ignored = ERR_INIT;
 	int64_t n = 0;
 
 	json_auto_t *o = read_object(line, size, &ignored);
 	if (o == NULL ||
-	    read_int(o, "n", 1, INT64_MAX - 1, 0, &n, &ignored) != 0 || n == 0)
+	    read_int(o, "n", 1, INT64_MAX - 1, 0, &n, &ignored) != 0)
 		return;
-	char *text = json_dumps(o, JSON_COMPACT);
-	if (text != NULL)
-		add(s, "decision", n, text);
-	free(text);
+	if (n == 0) { /* {"lost":COUNT} */
+		add_object(s, "gap", 0, o);
+		return;
+	}
+	add_object(s, "decision", n, o);
 	s->next = n + 1;
 }
 
@@ -83,6 +96,20 @@ add_end(struct sink *s)
 
 	(void)snprintf(text, sizeof(text), "{\"next\":%" PRId64 "}", s->next);
 	add(s, "end", 0, text);
+}
+
+static void
+add_refusal(struct sink *s)
+{
+	BUF_AUTO text = BUF_INIT(4096);
+	struct jw w = JW_INIT(&text);
+	struct err e = ERR_INIT;
+
+	(void)err_set(&e, ERR_BUSY,
+	    "So many follow this run's log already that there is no room for "
+	    "one more.");
+	problem_write(&w, &e, s->server);
+	add(s, "error", 0, text.data);
 }
 
 /* Until the log ends, or the client leaves. What is there already goes out in
@@ -100,7 +127,7 @@ relay(struct sink *s, struct egress_log *log)
 		got = egress_log_next(log, s->x->client_fd,
 		    s->out.size > 0 ? 0 : wait, &line, &size);
 		if (got == EGRESS_LOG_LINE) {
-			add_decision(s, line, size);
+			add_line(s, line, size);
 			if (s->out.size < FLUSH_AT)
 				continue;
 		}
@@ -110,9 +137,11 @@ relay(struct sink *s, struct egress_log *log)
 			add_word(s, "keep-alive");
 		if (got == EGRESS_LOG_END)
 			add_end(s);
+		if (got == EGRESS_LOG_REFUSED)
+			add_refusal(s);
 		if (s->out.size > 0 && send_out(s) != 0)
 			return;
-	} while (got != EGRESS_LOG_END);
+	} while (got != EGRESS_LOG_END && got != EGRESS_LOG_REFUSED);
 }
 
 static int
@@ -146,7 +175,9 @@ read_query(struct call *c, int64_t *ret_from, bool *ret_follow, struct err *e)
 int
 api_egress_log(struct call *c, struct err *e)
 {
-	struct sink s = {.x = c->x, .out = BUF_INIT(OUT_MAX)};
+	struct sink s = {.x = c->x,
+	    .server = c->ctx.config->server,
+	    .out = BUF_INIT(OUT_MAX)};
 	struct run run;
 	bool follow;
 

@@ -77,9 +77,10 @@ struct egress_log *egress_log_open(const struct run_ctx *ctx, struct run *run,
 void egress_log_free(struct egress_log *l); /* takes NULL */
 
 enum egress_log_event {
-	EGRESS_LOG_LINE, /* a JSON object */
-	EGRESS_LOG_NONE, /* nothing came in time, or other_fd is readable */
-	EGRESS_LOG_END,	 /* there will be no more */
+	EGRESS_LOG_LINE,    /* a JSON object */
+	EGRESS_LOG_NONE,    /* nothing came in time, or other_fd is readable */
+	EGRESS_LOG_END,	    /* there will be no more */
+	EGRESS_LOG_REFUSED, /* so many follow it already */
 };
 
 /* The next line, without its end, valid until the next call. Waits for

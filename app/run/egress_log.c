@@ -125,6 +125,6 @@ egress_log_next(struct egress_log *l, int other_fd, int timeout_ms,
 		if (!read_more(l))
 			return EGRESS_LOG_END;
 	}
-	/* What is no object says that there is no log: "error ...". */
-	return **ret_line == '{' ? EGRESS_LOG_LINE : EGRESS_LOG_END;
+	/* What is no object says why there is no log: "error ...". */
+	return **ret_line == '{' ? EGRESS_LOG_LINE : EGRESS_LOG_REFUSED;
 }
