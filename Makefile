@@ -222,6 +222,7 @@ LIBDIR  = $(PREFIX)/lib/teploy-sandbox
 UNITDIR = $(PREFIX)/lib/systemd/system
 ENVFILE = $(SYSCONFDIR)/teploy-sandbox/env
 UNITS   = sbx.target sbx-redis.service sbx-reaper.service sbx-nginx.service \
+	  sbx-proxy@.service \
 	  $(foreach pool,control stream,sbx-app-$(pool).socket sbx-app-$(pool)@.service)
 # Whether this is for the systemd that runs here.
 booted  = [ -z "$(DESTDIR)" ] && [ -d /run/systemd/system ]

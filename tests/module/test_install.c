@@ -21,9 +21,9 @@
 #define LONG_MS 60000
 
 static const char *const units[] = {"sbx.target", "sbx-redis.service",
-    "sbx-reaper.service", "sbx-nginx.service", "sbx-app-control.socket",
-    "sbx-app-control@.service", "sbx-app-stream.socket",
-    "sbx-app-stream@.service"};
+    "sbx-reaper.service", "sbx-nginx.service", "sbx-proxy@.service",
+    "sbx-app-control.socket", "sbx-app-control@.service",
+    "sbx-app-stream.socket", "sbx-app-stream@.service"};
 
 #define UNIT_COUNT (sizeof(units) / sizeof(units[0]))
 
