@@ -54,8 +54,11 @@ static const int calls[] = {
     SYS_brk, SYS_mmap, SYS_mprotect, SYS_munmap, SYS_mremap, SYS_madvise,
     /* The rest of libc. No tgkill: abort(3) ends the process all the same. */
     SYS_futex, SYS_getrandom, SYS_getpid, SYS_gettid, SYS_prlimit64,
-    SYS_rt_sigaction, SYS_rt_sigprocmask, SYS_rt_sigreturn, SYS_exit,
-    SYS_exit_group};
+    SYS_rt_sigaction, SYS_rt_sigprocmask, SYS_rt_sigreturn,
+#ifdef __SANITIZE_ADDRESS__ /* it asks where the stack is */
+    SYS_sigaltstack,
+#endif
+    SYS_exit, SYS_exit_group};
 
 /* Half an argument, of which masked bits must be one of the values. */
 struct check {

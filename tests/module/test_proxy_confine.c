@@ -252,7 +252,7 @@ libc_works(void)
 	{
 		jw_str(&w, "what", e.text);
 	}
-	exit(0);
+	return 0;
 }
 
 static void
