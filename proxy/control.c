@@ -35,7 +35,7 @@ struct control {
 	void (*set)(void *arg, struct policy *p);
 	void *arg;
 	struct watch listener;
-	struct timer tick; /* while there are clients */
+	struct timer tick; /* while there are callers */
 	struct caller *callers;
 	int count, followers;
 };
@@ -243,7 +243,7 @@ on_caller(struct watch *w, uint32_t events)
 		answer(c);
 }
 
-/* -- clients --------------------------------------------------------------- */
+/* -- callers --------------------------------------------------------------- */
 
 static void
 on_tick(struct timer *t)
@@ -353,8 +353,11 @@ control_free(struct control *c)
 {
 	if (c == NULL)
 		return;
-	while (c->callers != NULL)
-		drop(c->callers);
+	for (struct caller *each = c->callers, *next; each != NULL;
+	     each = next) {
+		next = each->next;
+		drop(each);
+	}
 	ledger_listen(c->ledger, NULL, NULL);
 	loop_timer_stop(c->loop, &c->tick);
 	loop_forget(c->loop, &c->listener);

@@ -251,6 +251,7 @@ it_has_left_whoever_started_it(void **state)
 
 	must_start(r);
 	FD_AUTO pidfd = proxy_of(r, &pid);
+	assert_false(has_ended(pidfd, 0));
 	assert_int_equal(getsid(pid), pid);
 	for (int fd = 0; fd <= 1; fd++) {
 		(void)snprintf(
@@ -289,6 +290,7 @@ one_that_died_is_followed_by_another(void **state)
 		FD_AUTO pidfd = proxy_of(r, &pid);
 		FD_AUTO client = netns_connect(&r->netns, PLACE_PORT);
 
+		assert_true(client >= 0);
 		assert_int_equal(get(r, "denied.test"), 403);
 		assert_int_equal(kill(pid, SIGKILL), 0);
 		assert_true(has_ended(pidfd, PATIENCE_MS));
