@@ -185,6 +185,30 @@ stack_gvisor(void)
 	return runtime != NULL && str_starts(runtime, "runsc");
 }
 
+static void
+skip_one(void **state)
+{
+	printf("skipped on gVisor: %s\n", (const char *)*state);
+	skip();
+}
+
+int
+stack_skip(const char *name, const struct CMUnitTest *tests, size_t count,
+    const char *why)
+{
+	char *reason = strdup(why);
+	struct CMUnitTest *all = calloc(count, sizeof(*all));
+
+	assert_true(reason != NULL && all != NULL);
+	for (size_t i = 0; i < count; i++)
+		all[i] = (struct CMUnitTest){
+		    tests[i].name, skip_one, NULL, NULL, reason};
+	int rc = _cmocka_run_group_tests(name, all, count, NULL, NULL);
+	free(all);
+	free(reason);
+	return rc;
+}
+
 bool
 stack_ready(void)
 {

@@ -92,6 +92,16 @@ bool stack_gvisor(void);
 		}                                               \
 	} while (0)
 
+/* The same for a whole program, in place of its main's run of the tests. */
+struct CMUnitTest;
+int stack_skip(const char *name, const struct CMUnitTest *tests, size_t count,
+    const char *why);
+#define run_on_host_kernel(name, tests, setup, teardown, why)               \
+	(stack_gvisor()                                                     \
+		? stack_skip(                                               \
+		      name, tests, sizeof(tests) / sizeof((tests)[0]), why) \
+		: cmocka_run_group_tests_name(name, tests, setup, teardown))
+
 /* /health/ready answers 200. */
 bool stack_ready(void);
 

@@ -84,7 +84,6 @@ setup(void **state)
 	static const char *const env[] = {"SBX_EGRESS_ALLOW=box.example", NULL};
 
 	(void)state;
-	needs_host_kernel("its network stack is its own");
 	start_server();
 	other_port = port_free();
 	stack_start(env);
@@ -453,5 +452,6 @@ main(void)
 	    cmocka_unit_test(a_flush_and_the_death_of_everything_lose_no_proxy),
 	};
 
-	return cmocka_run_group_tests(tests, setup, teardown);
+	return run_on_host_kernel("egress", tests, setup, teardown,
+	    "their network stack is their own");
 }

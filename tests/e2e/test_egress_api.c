@@ -32,7 +32,6 @@ static int
 setup(void **state)
 {
 	(void)state;
-	needs_host_kernel("its network stack is its own");
 	origin_start();
 	(void)snprintf(www, sizeof(www), "www.test:%d", origin.http);
 	(void)snprintf(git, sizeof(git), "git.test:%d", origin.http);
@@ -506,6 +505,6 @@ main(void)
 	    cmocka_unit_test(a_dry_run_says_which_entry_or_what_to_add),
 	};
 
-	return cmocka_run_group_tests_name(
-	    "egress api", tests, setup, teardown);
+	return run_on_host_kernel("egress api", tests, setup, teardown,
+	    "their network stack is their own");
 }

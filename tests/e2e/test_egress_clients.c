@@ -76,7 +76,6 @@ setup(void **state)
 	char path[64];
 
 	(void)state;
-	needs_host_kernel("its network stack is its own");
 	origin_start();
 	const char *const env[] = {origin.resolv, origin.private, NULL};
 	stack_start(env);
@@ -421,6 +420,6 @@ main(void)
 	    cmocka_unit_test(what_clients_did_is_counted),
 	};
 
-	return cmocka_run_group_tests_name(
-	    "egress clients", tests, setup, teardown);
+	return run_on_host_kernel("egress clients", tests, setup, teardown,
+	    "their network stack is their own");
 }
