@@ -53,6 +53,10 @@ origin_start(void)
 		&origin.wild, &origin.refused) != 4)
 		fail_msg("origin.py did not start");
 	(void)fclose(said);
+	(void)snprintf(
+	    origin.www, sizeof(origin.www), "www.test:%d", origin.http);
+	(void)snprintf(
+	    origin.git, sizeof(origin.git), "git.test:%d", origin.http);
 	(void)snprintf(origin.resolv, sizeof(origin.resolv),
 	    "SBX_EGRESS_RESOLV=%s/resolv.conf", origin.dir);
 	(void)snprintf(origin.private, sizeof(origin.private),

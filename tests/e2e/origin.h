@@ -17,6 +17,7 @@ struct origin {
 	int http, https;
 	int wild;		      /* HTTP at every address of this box */
 	int refused;		      /* nobody listens there */
+	char www[32], git[32];	      /* name:port of HTTP, by two names */
 	char resolv[64], private[64]; /* settings for stack_start */
 };
 
