@@ -115,7 +115,6 @@ api_egress_put(struct call *c, struct err *e)
 	    egress_run(c, &run, e) != 0 ||
 	    egress_set(&c->ctx, &run, own, e) != 0)
 		return -1;
-	run.egress_allow = own;
 	struct jw w = begin(c, &run, &bytes);
 	return call_answer(c, &w, 200, e);
 }

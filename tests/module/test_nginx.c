@@ -187,6 +187,8 @@ what_may_last_goes_to_the_stream_pool(void **state)
 	    {"GET", "/v1/runs/A/files?list=1", "stream"},
 	    {"GET", "/v1/runs/A/files/x/exec", "stream"},
 	    {"PUT", "/v1/runs/A/files/x", "stream"},
+	    {"GET", "/v1/runs/A/egress/log?follow=0", "stream"},
+	    {"GET", "/v1/runs/A/egress", "control"},
 	    {"GET", "/health", "control"},
 	    {"GET", "/metrics", "control"},
 	};
