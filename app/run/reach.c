@@ -3,6 +3,7 @@
 #include "docker/volume.h"
 #include "lib/str.h"
 #include "run/exit.h"
+#include "store/lease.h"
 
 #include <string.h>
 
@@ -196,6 +197,21 @@ found_again(const struct run_ctx *ctx, struct run *run, const struct err *e)
 	return run_reached(ctx->redis, run, &ignored) == 0;
 }
 
+/*
+ * The init refuses what was admitted. Where it knows of a grant that Redis does
+ * not, Redis was set back, and would go on to admit in vain until somebody is
+ * granted the run: it learns of it, for the next try.
+ */
+static void
+teach_redis(const struct run_ctx *ctx, struct run *run)
+{
+	struct err ignored = ERR_INIT;
+	int64_t seen = run->lease_generation, known = 0;
+
+	if (reach_fence(ctx, run, seen, &known, &ignored) == 0 && known > seen)
+		(void)lease_known(ctx->redis, run->id, seen, known, &ignored);
+}
+
 int
 reach_explain(const struct run_ctx *ctx, struct run *run, struct err *e)
 {
@@ -203,6 +219,8 @@ reach_explain(const struct run_ctx *ctx, struct run *run, struct err *e)
 	struct err ignored = ERR_INIT;
 	bool present;
 
+	if (e->kind == ERR_LEASE_SUPERSEDED)
+		teach_redis(ctx, run);
 	if (by_socket(run) && e->kind == ERR_GUEST) {
 		(void)run_exit_await(ctx, run, &present, &ignored);
 		e->kind = ERR_RUN_NOT_RUNNING;

@@ -56,6 +56,19 @@ lease_raise(struct redis *r, const char *id, const char *owner, int64_t ttl_ms,
 }
 
 int
+lease_known(
+    struct redis *r, const char *id, int64_t seen, int64_t known, struct err *e)
+{
+	struct script_call c;
+
+	script_begin(&c, SCRIPT_lease_known);
+	script_add(&c, id);
+	script_add_int(&c, seen);
+	script_add_int(&c, known);
+	return script_do(r, &c, e);
+}
+
+int
 lease_forget(struct redis *r, const char *id, const char *waiter, struct err *e)
 {
 	struct script_call c;

@@ -36,6 +36,10 @@ int lease_acquire(struct redis *r, const char *id, const char *owner,
  * one: the run's guest knows it already. */
 int lease_raise(struct redis *r, const char *id, const char *owner,
     int64_t ttl_ms, int64_t above, struct lease *ret_lease, struct err *e);
+/* The run's guest knows of a later grant than Redis, where the latest that was
+ * seen is: a Redis that was set back. Nobody has the run then. */
+int lease_known(struct redis *r, const char *id, int64_t seen, int64_t known,
+    struct err *e);
 int lease_forget(
     struct redis *r, const char *id, const char *waiter, struct err *e);
 
