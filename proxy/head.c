@@ -261,10 +261,12 @@ finish_answer(struct head *h, const struct slice *to, bool asked_upgrade,
 		return head_refuse(f, 502,
 		    "The answer changes the protocol without being asked.");
 	h->upgrade = h->status == 101;
-	if (bodiless && h->body != BODY_NONE)
-		h->keep = false; /* who knows what follows */
-	if (bodiless)
+	if (bodiless) {
+		if (h->body != BODY_NONE)
+			h->keep = false; /* who knows what follows */
 		h->sized = false;
+		h->length = 0;
+	}
 	if (bodiless || h->status == 304 ||
 	    (to->size == 4 && memcmp(to->at, "HEAD", 4) == 0))
 		h->body = BODY_NONE;
