@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define LOCK_MS 15000 /* above what anybody does under it */
@@ -199,7 +200,14 @@ egress_start(const struct run_ctx *ctx, const struct run *run, struct err *e)
 int
 egress_end(const struct config *config, const char *id, struct err *e)
 {
-	return egress_proxy_end(config, id, e);
+	char path[RUN_PATH_SIZE];
+
+	run_path(config, id, NULL, path);
+	if (access(path, F_OK) != 0 && errno == ENOENT)
+		return 0;
+	/* Whoever keeps it finishes, and finds it destroyed the next time. */
+	FD_AUTO held = lock(config, id, e);
+	return held < 0 ? -1 : egress_proxy_end(config, id, e);
 }
 
 /* -- keeping --------------------------------------------------------------- */
@@ -247,23 +255,24 @@ egress_keep(const struct run_ctx *ctx, const char *id, const char **ret_done,
     struct err *e)
 {
 	struct arena a = ARENA_INIT;
-	struct err absent = ERR_INIT;
+	char path[RUN_PATH_SIZE];
 	struct run run;
-	int rc = -1;
+	int rc = 0;
 
 	*ret_done = NULL;
+	run_path(ctx->config, id, NULL, path);
+	bool made = mkdir(path, 0700) == 0; /* an adopted run may have none */
 	FD_AUTO held = lock(ctx->config, id, e);
 	if (held < 0)
 		return -1;
 	/* Read under the lock, or it could be older than what was told. */
-	if (run_get(ctx->redis, id, true, &a, &run, &absent) != 0) {
-		rc = absent.kind == ERR_RUN_ABSENT ? 0 : -1;
-		*e = absent;
-	} else {
-		rc = str_eq(run.state, "running") && egress_has(&run)
-			 ? keep(ctx, &run, ret_done, e)
-			 : 0;
-	}
+	if (run_get(ctx->redis, id, true, &a, &run, e) != 0)
+		rc = e->kind == ERR_RUN_ABSENT ? 0 : -1;
+	else if (str_eq(run.state, "running") && egress_has(&run))
+		rc = keep(ctx, &run, ret_done, e);
+	/* Of one that is gone nothing stays; what is not empty does. */
+	if (made && *ret_done == NULL)
+		(void)rmdir(path);
 	arena_release(&a);
 	return rc;
 }
