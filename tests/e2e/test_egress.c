@@ -11,6 +11,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #define END_MS 30000
@@ -61,7 +62,9 @@ start_server(void)
 
 /* -- runs ------------------------------------------------------------------ */
 
-static char lasting[ULID_SIZE]; /* through everything, till the last test */
+/* Through everything, till the last test; the second one's own entries are
+ * taken away soon. */
+static char lasting[ULID_SIZE], narrowed[ULID_SIZE];
 static int64_t lasting_since;
 
 static json_t *
@@ -89,6 +92,7 @@ setup(void **state)
 	stack_start(env);
 	image_need(IMAGE_PLAIN);
 	run_from(body_for(port), lasting);
+	run_from(body_for(port), narrowed);
 	lasting_since = clock_mono_ms();
 	return 0;
 }
@@ -97,6 +101,7 @@ static int
 teardown(void **state)
 {
 	run_end(lasting);
+	run_end(narrowed);
 	return stack_stop(state);
 }
 
@@ -411,9 +416,37 @@ runs_go_on_under_the_lists_of_a_new_configuration(void **state)
 }
 
 static void
+shell(const char *command)
+{
+	pid_t pid = fork();
+	int status = -1;
+
+	if (pid == 0) {
+		execl("/bin/sh", "sh", "-c", command, (char *)NULL);
+		_exit(127);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+}
+
+static void
+entries_that_were_taken_away_are_gone(void **state)
+{
+	(void)state;
+	assert_true(reaches(narrowed, port));
+	REPLY_AUTO r = http_do(
+	    "PUT", run_url(narrowed, "egress"), "{\"egressAllow\":[]}", NULL);
+	assert_int_equal(r.status, 200);
+	assert_true(is_denied(narrowed, port));
+	assert_true(reaches(lasting, port));
+}
+
+/* The host's directory of a run tells more than its labels. */
+static void
 a_flush_and_the_death_of_everything_lose_no_proxy(void **state)
 {
 	pid_t old = proxy_of(lasting);
+	char erase[160];
 
 	(void)state;
 	wait_until(clock_mono_ms() - lasting_since > GRACE_MS, GRACE_MS);
@@ -423,14 +456,20 @@ a_flush_and_the_death_of_everything_lose_no_proxy(void **state)
 	stack_kill(STACK_CONTROL);
 	stack_kill(STACK_REAPER);
 	assert_int_equal(kill(old, SIGKILL), 0);
+	(void)snprintf(
+	    erase, sizeof(erase), "rm -r %s/runs/%s", stack.run_dir, lasting);
+	shell(erase); /* then the label tells of its entries */
 	stack_restart(SIGKILL);
 	wait_until(str_eq(views_state(lasting), "running"), END_MS);
+	wait_until(str_eq(views_state(narrowed), "running"), END_MS);
+	assert_true(is_denied(narrowed, port));
 	wait_until(has_new_proxy(lasting, old), KEPT_MS);
 	wait_until(reaches(lasting, port), END_MS);
 	assert_true(is_denied(lasting, other_port));
 	REPLY_AUTO after = http_do("GET", run_url(lasting, ""), NULL, NULL);
 	assert_true(json_equal(json_at(before.json, "egressAllow"),
 	    json_at(after.json, "egressAllow")));
+	assert_true(is_denied(narrowed, port));
 }
 
 int
@@ -442,6 +481,7 @@ main(void)
 	    cmocka_unit_test(a_run_has_no_part_in_anothers_proxy),
 	    cmocka_unit_test(
 		commands_are_told_of_the_proxy_and_may_be_told_otherwise),
+	    cmocka_unit_test(entries_that_were_taken_away_are_gone),
 	    cmocka_unit_test(the_init_command_has_the_proxy_already),
 	    cmocka_unit_test(entries_are_checked_shown_and_canonical),
 	    cmocka_unit_test(a_run_that_is_gone_leaves_nothing_of_its_proxy),

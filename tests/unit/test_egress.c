@@ -2,7 +2,7 @@
  */
 #include "../check.h"
 #include "lib/str.h"
-#include "run/egress_policy.h"
+#include "run/egress.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -159,6 +159,35 @@ a_record_that_makes_no_sense_admits_nothing(void **state)
 	}
 }
 
+static void
+a_box_whose_runs_can_have_no_proxy_says_so(void **state)
+{
+	static const struct {
+		const char *mode, *runtime;
+		bool possible;
+	} table[] = {
+	    {"auto", "", true},
+	    {"auto", "runc", true},
+	    {"netns", "runsc", true}, /* with --network=host */
+	    {"auto", "runsc", false},
+	    {"auto", "runsc-kvm", false},
+	    {"bridge", "runc", false},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+		struct config c = {
+		    .egress_mode = table[i].mode, .runtime = table[i].runtime};
+		struct err e = ERR_INIT;
+
+		if (table[i].possible)
+			check_ok(egress_possible(&c, &e), &e);
+		else
+			check_fails(
+			    egress_possible(&c, &e), &e, ERR_UNSUPPORTED);
+	}
+}
+
 int
 main(void)
 {
@@ -168,6 +197,7 @@ main(void)
 	    cmocka_unit_test(own_entries_are_bounded_in_number_and_bytes),
 	    cmocka_unit_test(all_entries_are_told_with_their_origin),
 	    cmocka_unit_test(a_policy_is_text_that_tells_its_own_entries_again),
+	    cmocka_unit_test(a_box_whose_runs_can_have_no_proxy_says_so),
 	    cmocka_unit_test(a_record_that_makes_no_sense_admits_nothing),
 	};
 
