@@ -290,8 +290,9 @@ what_is_no_request_is_an_error(void **state)
 	static const char *const requests[] = {"", "\n", "Counts\n",
 	    "counts \n", "log\n", "log \n", "log -1\n", "log x\n",
 	    "log 1 start\n", "log 99999999999999999999\n", "policy new.test\n",
-	    "0123456789012345678901234567890123456789"
-	    "0123456789012345678901234567890123456789\n"};
+	    "log "
+	    "000000000000000000000000000000000000000000000000000000000000000000"
+	    "1\n"};
 
 	for (size_t i = 0; i < sizeof(requests) / sizeof(requests[0]); i++) {
 		const char *answer = ask(*state, requests[i]);
