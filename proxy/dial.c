@@ -52,8 +52,7 @@ close_try(struct dial *d, struct dial_try *t)
 {
 	if (t->watch.fd < 0)
 		return;
-	loop_forget(d->loop, &t->watch);
-	fd_close(&t->watch.fd);
+	loop_close(d->loop, &t->watch);
 	d->open--;
 }
 
@@ -71,7 +70,6 @@ open_try(struct dial *d, struct dial_try *t)
 	if (fd < 0)
 		return -1;
 	(void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
-	(void)setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
 	if (connect(fd, (struct sockaddr *)&to, size) != 0 &&
 	    errno != EINPROGRESS)
 		return -1;

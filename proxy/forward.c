@@ -58,6 +58,7 @@ send_request(struct client *c)
 		break;
 	}
 	client_record(c, LEDGER_UNREACHED, c->request.status, "the run left");
+	side_abort(c->p->loop, &c->far);
 	return CLIENT_OVER;
 }
 

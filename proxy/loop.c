@@ -85,6 +85,15 @@ loop_forget(struct loop *l, struct watch *w)
 	drop_fetched(l, w);
 }
 
+void
+loop_close(struct loop *l, struct watch *w)
+{
+	if (w->events != 0)
+		drop_fetched(l, w);
+	w->events = 0;
+	fd_close(&w->fd);
+}
+
 int
 loop_hand_over(
     struct loop *l, struct watch *from, struct watch *to, uint32_t events)

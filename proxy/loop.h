@@ -37,6 +37,9 @@ void loop_free(struct loop *l);
 int loop_watch(struct loop *l, struct watch *w, uint32_t events);
 /* Before its descriptor is closed. */
 void loop_forget(struct loop *l, struct watch *w);
+/* Forget it and close the descriptor, which nobody else has (epoll(7): that
+ * alone forgets it); fd is -1 then. */
+void loop_close(struct loop *l, struct watch *w);
 /* The descriptor of one watch is another's from here on, and what is ready is
  * told again: to->ready is set by the caller. */
 int loop_hand_over(

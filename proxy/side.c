@@ -40,10 +40,7 @@ side_close(struct loop *l, struct side *s)
 {
 	void (*ready)(struct watch * w, uint32_t events) = s->watch.ready;
 
-	if (s->watch.fd >= 0) {
-		loop_forget(l, &s->watch);
-		fd_close(&s->watch.fd);
-	}
+	loop_close(l, &s->watch);
 	buf_release(&s->in);
 	side_init(s);
 	s->watch.ready = ready;

@@ -108,9 +108,9 @@ tunnel_timed_out(struct client *c)
 /* -- both ways ------------------------------------------------------------- */
 
 /* True: nothing more goes this way. The end of one is passed on, and the other
- * goes on (RFC 9110 9.3.6). */
+ * goes on (RFC 9110 9.3.6); where that is over already, closing says it. */
 static bool
-is_over(struct client *c, struct flow *f, bool *over)
+is_over(struct client *c, struct flow *f, bool *over, bool other)
 {
 	enum flow_state state;
 
@@ -119,7 +119,7 @@ is_over(struct client *c, struct flow *f, bool *over)
 	state = flow_run(c->p, f);
 	if (state == FLOW_GOES)
 		return false;
-	if (state == FLOW_DONE)
+	if (state == FLOW_DONE && !(other && f->to->ended))
 		(void)shutdown(f->to->watch.fd, SHUT_WR);
 	flow_release(c->p, f);
 	*over = true;
@@ -130,21 +130,17 @@ enum client_state
 tunnel_step(struct client *c)
 {
 	enum client_state state;
-	bool down, up = false;
 
 	if (c->hello) {
 		state = judge_hello(c);
 		if (state != CLIENT_TUNNEL)
 			return state;
 	}
-	if (!c->hello)
-		up = is_over(c, &c->up, &c->up_over);
-	down = is_over(c, &c->down, &c->down_over);
+	bool up = !c->hello && is_over(c, &c->up, &c->up_over, c->down_over);
+	bool down = is_over(c, &c->down, &c->down_over, up);
 	if (!up || !down) {
-		if (c->up.pipe == NULL)
-			flow_rest(&c->up);
-		if (c->down.pipe == NULL)
-			flow_rest(&c->down);
+		flow_rest(&c->up);
+		flow_rest(&c->down);
 		return CLIENT_TUNNEL;
 	}
 	/* Closing while the run still sends would take back what it has not
