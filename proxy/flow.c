@@ -161,7 +161,7 @@ take_copied(struct proxy *p, struct flow *f)
 		buf_add(&f->from->in, p->scratch + n, size - n);
 	if (f->plain)
 		return true;
-	sent = f->to->writable ? side_write(p->loop, f->to, p->scratch, n) : 0;
+	sent = side_write(p->loop, f->to, p->scratch, n);
 	buf_add(&f->held, p->scratch + sent, n - sent);
 	return true;
 }
@@ -226,6 +226,8 @@ flow_run(struct proxy *p, struct flow *f)
 			return FLOW_BAD;
 		if (f->taken)
 			return FLOW_DONE;
+		if (!f->to->writable)
+			return FLOW_GOES;
 		if (f->moved >= end) {
 			(void)loop_watch(
 			    p->loop, &f->from->watch, f->from->watch.events);

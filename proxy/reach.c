@@ -78,36 +78,34 @@ begin_dial(struct client *c, const struct address *addresses, size_t count)
 
 /* -- which addresses ------------------------------------------------------- */
 
+static enum client_state
+refuse_found(struct client *c, const struct address *found, const char *kind)
+{
+	BUF_AUTO text = BUF_INIT(TEXT_MAX);
+	BUF_AUTO reason = BUF_INIT(TEXT_MAX);
+
+	refuse_address(&text, &c->request.host, c->request.port, found, kind);
+	refuse_reason(&reason, found, kind);
+	return client_refuse(c, LEDGER_DENIED, 403, reason.data, text.data);
+}
+
 /* Dial those that may be dialled; what was checked is what is dialled. */
 static enum client_state
 dial_admitted(struct client *c, const struct address *found, size_t count)
 {
 	struct request *r = &c->request;
 	struct address admitted[RESOLVE_MOST];
-	const char *kind = NULL, *last = NULL;
-	const struct address *refused = NULL;
+	const char *why[RESOLVE_MOST];
 	size_t n = 0;
 
 	for (size_t i = 0; i < count; i++) {
-		kind = policy_refuses_address(
+		why[i] = policy_refuses_address(
 		    c->p->policy, &r->host, &found[i], r->port);
-		if (kind == NULL) {
+		if (why[i] == NULL)
 			admitted[n++] = found[i];
-		} else if (refused == NULL) {
-			refused = &found[i];
-			last = kind;
-		}
 	}
-	if (n > 0)
-		return begin_dial(c, admitted, n);
-	BUF_AUTO text = BUF_INIT(TEXT_MAX);
-	BUF_AUTO reason = BUF_INIT(TEXT_MAX);
-	char plain[ADDRESS_TEXT];
-
-	address_format(refused, false, plain);
-	buf_addf(&reason, "%s is a %s address", plain, last);
-	refuse_address(&text, &r->host, r->port, refused, last);
-	return client_refuse(c, LEDGER_DENIED, 403, reason.data, text.data);
+	return n > 0 ? begin_dial(c, admitted, n)
+		     : refuse_found(c, &found[0], why[0]);
 }
 
 static enum client_state

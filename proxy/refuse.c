@@ -1,6 +1,5 @@
 /* What a run is told instead of an answer. */
 #include "refuse.h"
-#include "lib/clock.h"
 
 #include <string.h>
 
@@ -63,9 +62,23 @@ refuse_host(struct buf *text, const struct allow_host *h, uint16_t port)
 	    "    \"network\": \"allowlist\", \"egressAllow\": [\"%s\"]\n"
 	    "To admit it to every run, set\n"
 	    "    SBX_EGRESS_ALLOW=%s\n"
-	    "A run with \"network\": \"open\" (network:\"open\") bypasses the "
-	    "proxy: no list applies to it.\n",
+	    "A run with network:\"open\" bypasses the proxy: no list applies "
+	    "to it.\n",
 	    host, port, entry, entry);
+}
+
+void
+refuse_reason(struct buf *reason, const struct address *a, const char *kind)
+{
+	char plain[ADDRESS_TEXT];
+	const char *article = "a ";
+
+	if (strncmp(kind, "the ", 4) == 0)
+		article = "";
+	else if (strchr("aeiou", kind[0]) != NULL)
+		article = "an ";
+	address_format(a, false, plain);
+	buf_addf(reason, "%s, %s%s address", plain, article, kind);
 }
 
 void
@@ -76,17 +89,24 @@ refuse_address(struct buf *text, const struct allow_host *h, uint16_t port,
 	char host[ALLOW_TEXT], entry[ALLOW_TEXT], plain[ADDRESS_TEXT];
 
 	allow_host_format(h, host);
+	buf_addf(
+	    text, "sandbox: %s is on this run's allowlist, but it is ", host);
+	refuse_reason(text, a, kind);
+	/* What was listed itself is refused for good. */
+	if (h->is_address) {
+		buf_adds(text, ".\n");
+		return;
+	}
 	allow_suggest(&literal, port, entry);
 	address_format(a, false, plain);
 	buf_addf(text,
-	    "sandbox: %s is on this run's allowlist, but leads to %s, a %s "
-	    "address, which a name may not lead to.\n"
+	    ", which a name may not lead to.\n"
 	    "\n"
-	    "If that is meant, list the address itself, and use it in place of "
+	    "If that is meant, list the address itself and use it in place of "
 	    "the name:\n"
 	    "    \"egressAllow\": [\"%s\"]\n"
 	    "or let names lead there, in every run:\n"
 	    "    SBX_EGRESS_PRIVATE=%s/%d\n"
 	    "A run with network:\"open\" bypasses the proxy.\n",
-	    host, plain, kind, entry, plain, a->family == 4 ? 32 : 128);
+	    entry, plain, a->family == 4 ? 32 : 128);
 }
