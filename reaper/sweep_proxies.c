@@ -39,7 +39,6 @@ proxies_round(
 {
 	struct run_page page = {0};
 
-	(void)wait_ms;
 	if (s->away)
 		return 0;
 	do {
@@ -47,8 +46,10 @@ proxies_round(
 			e) != 0)
 			return -1;
 		for (size_t i = 0; i < page.count; i++) {
-			if (sweep_over(s, deadline))
+			if (sweep_over(s, deadline)) {
+				*wait_ms = 0;
 				return 0;
+			}
 			if (str_eq(page.run[i].state, "running") &&
 			    egress_has(&page.run[i]))
 				keep_one(s, page.run[i].id);

@@ -22,6 +22,8 @@
 
 #define START_MS 10000 /* some ms, but for a box that is very busy */
 #define END_MS 2000    /* for it to see that its init has ended */
+#define SYSTEMCTL "/usr/bin/systemctl"
+#define ARGUMENTS 16
 #define LOG_MAX (1u << 20)
 #define SAID_MAX 300 /* bytes of its last words that an error quotes */
 
@@ -46,7 +48,7 @@ set_attributes(posix_spawnattr_t *attr)
 /* Nothing of this process is the program's: neither its signal mask, nor its
  * descriptors, nor its environment, which can hold a secret. */
 static int
-spawn(pid_t *ret_pid, char *const *argv, const char *log)
+spawn(pid_t *ret_pid, const char *program, char *const *argv, const char *log)
 {
 	static char path[] = "PATH=/usr/sbin:/usr/bin:/sbin:/bin";
 	char *const env[] = {path, NULL};
@@ -75,7 +77,7 @@ spawn(pid_t *ret_pid, char *const *argv, const char *log)
 		rc = posix_spawn_file_actions_addclosefrom_np(
 		    &files, STDERR_FILENO + 1);
 	if (rc == 0)
-		rc = posix_spawn(ret_pid, argv[0], &files, &attr, argv, env);
+		rc = posix_spawn(ret_pid, program, &files, &attr, argv, env);
 	(void)posix_spawnattr_destroy(&attr);
 	(void)posix_spawn_file_actions_destroy(&files);
 	return rc;
@@ -124,19 +126,25 @@ failed(const char *program, int status, const char *log, struct err *e)
 	return -1;
 }
 
+/* Of the arguments the program's name is none. */
 static int
-run_program(const char *const *argv, const char *log, struct err *e)
+run_program(const char *program, const char *const *arguments, const char *log,
+    struct err *e)
 {
-	char *own[16] = {NULL};
-	pid_t pid;
+	char *argv[ARGUMENTS + 2] = {NULL};
+	pid_t pid = -1;
 
-	for (size_t i = 0; i < 15 && argv[i] != NULL; i++)
-		memcpy(&own[i], &argv[i], sizeof(own[i]));
-	errno = spawn(&pid, own, log);
-	if (errno != 0)
-		return err_sys(e, ERR_PROXY, "cannot run %s", argv[0]);
+	/* Nobody writes to them: posix_spawn(3) is older than const. */
+	memcpy(&argv[0], &program, sizeof(argv[0]));
+	for (size_t i = 0; i < ARGUMENTS && arguments[i] != NULL; i++)
+		memcpy(&argv[i + 1], &arguments[i], sizeof(argv[0]));
+	int rc = spawn(&pid, program, argv, log);
+	if (rc != 0) {
+		errno = rc;
+		return err_sys(e, ERR_PROXY, "cannot run %s", program);
+	}
 	int status = await(pid);
-	return status == 0 ? 0 : failed(argv[0], status, log, e);
+	return status == 0 ? 0 : failed(program, status, log, e);
 }
 
 /* -- two ways -------------------------------------------------------------- */
@@ -146,14 +154,14 @@ start_spawn(const struct config *config, const struct egress_place *at,
     const char *log, struct err *e)
 {
 	char policy[RUN_PATH_SIZE], control[RUN_PATH_SIZE], pid[24];
-	const char *const argv[] = {config->proxy, "--netns", at->netns,
-	    "--pid", pid, "--policy", policy, "--control", control, "--resolv",
+	const char *const arguments[] = {"--netns", at->netns, "--pid", pid,
+	    "--policy", policy, "--control", control, "--resolv",
 	    config->egress_resolv, "--detach", NULL};
 
 	run_path(config, at->id, EGRESS_POLICY, policy);
 	run_path(config, at->id, EGRESS_SOCKET, control);
 	(void)snprintf(pid, sizeof(pid), "%lld", (long long)at->pid);
-	return run_program(argv, log, e);
+	return run_program(config->proxy, arguments, log, e);
 }
 
 /* Its words are in the journal. Restart: one that hangs must go. */
@@ -163,8 +171,8 @@ start_systemd(const struct config *config, const struct egress_place *at,
 {
 	static const char strange[] = " \t\n\"'\\$";
 	char path[RUN_PATH_SIZE], unit[64], text[RUN_PATH_SIZE + 4096];
-	const char *const argv[] = {"/usr/bin/systemctl", "--quiet",
-	    "--no-ask-password", "restart", unit, NULL};
+	const char *const arguments[] = {
+	    "--quiet", "--no-ask-password", "restart", unit, NULL};
 	int n = snprintf(text, sizeof(text), "NETNS=%s\nPID=%lld\nRESOLV=%s\n",
 	    at->netns, (long long)at->pid, config->egress_resolv);
 
@@ -178,7 +186,7 @@ start_systemd(const struct config *config, const struct egress_place *at,
 	run_path(config, at->id, EGRESS_UNIT, path);
 	if (fd_write_file(path, 0600, text, (size_t)n, e) != 0)
 		return -1;
-	return run_program(argv, log, e);
+	return run_program(SYSTEMCTL, arguments, log, e);
 }
 
 /* setns(2) takes CAP_SYS_ADMIN, which our units leave to the proxy's. */
