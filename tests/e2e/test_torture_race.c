@@ -313,9 +313,11 @@ one_caller_at_a_time_has_the_run(void **state)
 	assert_int_equal(atomic_load(&unfenced), 0);
 	assert_int_equal(atomic_load(&refused_holder), 0);
 	assert_int_equal(atomic_load(&odd), 0);
-	assert_true(atomic_load(&grants) > 200);
 	assert_true(atomic_load(&refusals) > 200);
-	assert_true(atomic_load(&executed) > 5);
+	/* Through Docker's exec the run's init learns of each in 60 ms. */
+	bool fast = run_has_socket(run);
+	assert_true(atomic_load(&grants) > (fast ? 200 : 20));
+	assert_true(atomic_load(&executed) > (fast ? 5 : 0));
 }
 
 static void
@@ -329,21 +331,9 @@ signal_all(enum stack_kind kind, int number)
 		assert_int_equal(kill(pid[i], number), 0);
 }
 
-/* The run's init can be told of a grant (DESIGN 2). */
-static bool
-has_fence(void)
-{
-	redisReply *way = redis_do("HGET sbx:run:%s transport", run);
-	bool fence = way->str != NULL && str_eq(way->str, "socket");
-
-	freeReplyObject(way);
-	return fence;
-}
-
 /*
  * A worker that is stopped keeps neither the run from others for longer than
- * its mark, nor its own command: the run's init ends that before the grant, or,
- * where it cannot be told, the worker does when it wakes.
+ * its mark, nor its own command: the run's init ends that before the grant.
  */
 static void
 a_worker_that_wakes_late_ends_its_exec(void **state)
@@ -370,7 +360,7 @@ a_worker_that_wakes_late_ends_its_exec(void **state)
 	    (long long)(clock_mono_ms() - woken));
 	stream_close(s);
 	assert_int_equal(lease.status, 200);
-	assert_int_equal(overlap == 0, has_fence());
+	assert_int_equal(overlap, 0);
 	assert_true(json_object_get(x.exit, "error") != NULL ||
 		    json_object_get(x.exit, "signal") != NULL);
 	assert_int_equal(proc_count(sleeper), 0);
