@@ -15,7 +15,7 @@ PARALLEL = $(if $(filter -j%,$(MAKEFLAGS)),,-j$(shell nproc))
 # `make V=1` shows whole commands.
 say     = $(if $(V),,@echo "  $(1) $@")
 
-PKGS    = jansson hiredis libcurl
+PKGS    = fcgi jansson hiredis libcurl
 WARN    = -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wsign-conversion \
 	  -Wvla -Wstrict-prototypes -Wmissing-prototypes -Wformat=2 -Wcast-qual \
 	  -Werror
@@ -27,7 +27,7 @@ CFLAGS  = -std=c11 $(OPT) $(WARN) $(HARDEN) -fno-strict-aliasing -pthread \
 # GCC takes the branch that UBSan adds for a NULL format for a real one.
 SAN_WARN = -Wno-format-truncation -Wno-format-overflow
 LDFLAGS = -pie -Wl,-z,relro,-z,now -pthread $(if $(SAN),-fsanitize=$(SAN))
-LIBS    = -ljansson -lhiredis -lcurl -lcrypto
+LIBS    = -lfcgi -ljansson -lhiredis -lcurl -lcrypto
 INIT_CFLAGS = -std=c11 -Os -D_GNU_SOURCE -Iapp $(WARN) -ffunction-sections \
 	  -fdata-sections -fstack-protector-strong \
 	  -fno-asynchronous-unwind-tables
@@ -115,7 +115,7 @@ $(BUILD)/sbx-app: $(call obj,app/main.c) $(ARCHIVES)
 
 $(BUILD)/sbx-reaper: $(call obj,$(REAPER_SRC)) $(BUILD)/core.a $(BUILD)/lib.a
 	$(call say,LD  )
-	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(LIBS)
+	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(filter-out -lfcgi,$(LIBS))
 
 # It reads what strangers send: no library but libc and the resolver.
 $(BUILD)/sbx-proxy: $(call obj,proxy/main.c) $(BUILD)/proxy.a $(BUILD)/lib.a

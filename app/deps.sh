@@ -15,6 +15,7 @@ command make make
 command pkg-config pkg-config
 command musl-gcc musl-tools
 file /usr/include/stdio.h libc6-dev
+library fcgi libfcgi-dev
 library jansson libjansson-dev
 library hiredis libhiredis-dev
 library libcurl libcurl4-openssl-dev

@@ -2,6 +2,7 @@
 #include "pool.h"
 #include "docker/engine.h"
 #include "heart.h"
+#include "http/fcgi.h"
 #include "lib/clock.h"
 #include "lib/fd.h"
 #include "lib/log.h"
@@ -52,7 +53,7 @@ set_process_up(struct err *e)
 		files.rlim_cur = files.rlim_max;
 		(void)setrlimit(RLIMIT_NOFILE, &files);
 	}
-	return engine_setup(e);
+	return fcgi_setup(e) != 0 || engine_setup(e) != 0 ? -1 : 0;
 }
 
 static int

@@ -1,10 +1,11 @@
 /*
  * One request and its reply, whatever carries it.
  *
- * fcgi.c fills the request half and implements the reading of its body and the
- * writing. Strings live in the arena until the request ends. A
- * handler either replies once (exchange_reply*) or opens a stream and writes
- * to it. After a write failed the client is gone: further writes fail too.
+ * fcgi.c fills the request half, fcgi_body.c implements the reading of its body
+ * and fcgi_reply.c the writing. Strings live in the arena until the request
+ * ends. A handler either replies once (exchange_reply*) or opens a stream and
+ * writes to it. After a write failed the client is gone: further writes fail
+ * too.
  */
 #ifndef SBX_HTTP_EXCHANGE_H
 #define SBX_HTTP_EXCHANGE_H

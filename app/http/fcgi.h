@@ -1,10 +1,14 @@
 /*
- * FastCGI: turning an accepted connection into an exchange, in the role of a
- * responder.
+ * FastCGI: turning an accepted connection into an exchange, by libfcgi.
  *
  * One request per connection, whatever the peer asks for: nginx is told
  * fastcgi_keep_conn off, and the connection is closed here after the reply
  * (FACTS A: on a kept connection an unread body is parsed as new requests).
+ *
+ * The library must carry the fix of CVE-2025-23016 (2.4.7, Debian
+ * 2.4.2-2+deb12u1); it does not tell its version. Even then a peer that lies
+ * about a parameter's length can end the process (FACTS A), so only nginx may
+ * reach the socket.
  */
 #ifndef SBX_HTTP_FCGI_H
 #define SBX_HTTP_FCGI_H
@@ -14,6 +18,9 @@
 #define FCGI_HEAD_SEC 2 /* a connection that sends nothing lives so long */
 
 struct fcgi;
+
+/* Once per process, before threads. Leaves signal handlers as they are. */
+int fcgi_setup(struct err *e);
 
 /* A thread's state. stall_sec: a read or write that makes no progress for so
  * long fails. cut_fd: when it becomes readable, every client counts as gone;

@@ -10,23 +10,21 @@
 
 #define HEAD_READ (8 * 1024)
 #define HEAD_MAX (256 * 1024) /* nginx takes headers of 32 KiB */
-#define GATHER (16 * 1024)    /* of output, before it leaves unasked */
+#define BATCH 2		      /* records at once: 64 KiB is over one */
 
 void
 link_init(struct link *l, int watch, int stall_ms)
 {
-	const struct buf head = BUF_INIT(HEAD_MAX), out = BUF_INIT(GATHER);
+	const struct buf head = BUF_INIT(HEAD_MAX);
 
 	*l = (struct link){.fd = -1, .watch = watch, .stall_ms = stall_ms};
 	l->head = head;
-	l->out = out;
 }
 
 void
 link_release(struct link *l)
 {
 	buf_release(&l->head);
-	buf_release(&l->out);
 }
 
 void
@@ -34,7 +32,6 @@ link_begin(struct link *l, int fd)
 {
 	l->fd = fd;
 	memset(&l->body, 0, sizeof(l->body));
-	buf_reset(&l->out);
 }
 
 /* 1 where fd is ready, 0 where it is not in time, -1 where the peer left. */
@@ -50,7 +47,7 @@ wait_for(const struct link *l, short what, int timeout_ms)
 /* -- reading ------------------------------------------------------------- */
 
 int
-link_head(struct link *l, int timeout_ms, struct buf *params, struct err *e)
+link_head(struct link *l, int timeout_ms, struct err *e)
 {
 	int64_t deadline = clock_mono_ms() + timeout_ms;
 	struct pollfd p = {l->fd, POLLIN, 0};
@@ -68,8 +65,8 @@ link_head(struct link *l, int timeout_ms, struct buf *params, struct err *e)
 		ssize_t n = recv(l->fd, to, HEAD_READ, MSG_PEEK | MSG_DONTWAIT);
 		if (n <= 0)
 			return err_set(e, ERR_INPUT, "the request broke off");
-		used = record_request(l->head.data, l->head.size + (size_t)n,
-		    &l->body.id, params);
+		used = record_request(
+		    l->head.data, l->head.size + (size_t)n, &l->body.id);
 		if (used < 0)
 			return err_set(
 			    e, ERR_INPUT, "what came is no FastCGI request");
@@ -183,54 +180,32 @@ send_all(const struct link *l, struct iovec *v, size_t count)
 	return 0;
 }
 
-/* What was gathered and these bytes behind it, in records. */
-static int
-send_records(struct link *l, const char *bytes, size_t size)
+int
+link_writable(const struct link *l)
 {
-	size_t held = l->out.size;
+	return wait_for(l, POLLOUT, l->stall_ms) > 0 ? 0 : -1;
+}
 
-	while (held + size > 0) {
-		size_t room = RECORD_MAX - held, n = size < room ? size : room;
-		char head[RECORD_HEAD];
-		struct iovec v[] = {{head, RECORD_HEAD}, {l->out.data, held},
-		    {(void *)(uintptr_t)bytes, n}};
+int
+link_send(const struct link *l, const char *bytes, size_t size)
+{
+	while (size > 0) {
+		char head[BATCH][RECORD_HEAD];
+		struct iovec v[2 * BATCH];
+		size_t count = 0;
 
-		record_head(head, l->body.id, held + n);
-		if (send_all(l, v, 3) != 0)
+		for (int i = 0; i < BATCH && size > 0; i++) {
+			size_t n = size < RECORD_MAX ? size : RECORD_MAX;
+
+			record_head(head[i], l->body.id, n);
+			v[count++] = (struct iovec){head[i], RECORD_HEAD};
+			v[count++] =
+			    (struct iovec){(void *)(uintptr_t)bytes, n};
+			bytes += n;
+			size -= n;
+		}
+		if (send_all(l, v, count) != 0)
 			return -1;
-		held = 0;
-		bytes += n;
-		size -= n;
 	}
-	buf_reset(&l->out);
 	return 0;
-}
-
-int
-link_put(struct link *l, const char *bytes, size_t size)
-{
-	if (size > GATHER - l->out.size)
-		return send_records(l, bytes, size);
-	buf_add(&l->out, bytes, size);
-	return 0;
-}
-
-int
-link_flush(struct link *l)
-{
-	return send_records(l, "", 0);
-}
-
-int
-link_end(struct link *l)
-{
-	char head[RECORD_HEAD], end[RECORD_END_SIZE];
-	struct iovec v[] = {{head, RECORD_HEAD}, {l->out.data, l->out.size},
-	    {end, sizeof(end)}};
-	bool empty = l->out.size == 0;
-
-	record_head(head, l->body.id, l->out.size);
-	record_end(end, l->body.id);
-	/* An empty record would be the end already. */
-	return empty ? send_all(l, v + 2, 1) : send_all(l, v, 3);
 }

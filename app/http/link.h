@@ -1,12 +1,13 @@
 /*
- * One FastCGI connection as bytes: a request's head and body in, a reply's
- * records out. Nothing here blocks longer than it is told to; whoever waits for
- * a peer also waits for `watch`.
+ * One FastCGI connection as bytes: a request's head and body in, large pieces
+ * of a reply out. Nothing here blocks longer than it is told to; whoever waits
+ * for a peer also waits for `watch`.
  */
 #ifndef SBX_HTTP_LINK_H
 #define SBX_HTTP_LINK_H
 
 #include "http/record.h"
+#include "lib/buf.h"
 #include "lib/err.h"
 
 struct link {
@@ -15,7 +16,6 @@ struct link {
 	int stall_ms; /* a peer that takes nothing for so long is gone */
 	struct buf head; /* as it was read */
 	struct record_body body;
-	struct buf out; /* of the reply, not sent yet */
 };
 
 /* Without a connection yet. */
@@ -31,8 +31,7 @@ void link_begin(struct link *l, int fd);
  * dies or cuts a reply the peer then sees the connection reset, and not an end
  * that could be one of the reply.
  */
-int link_head(
-    struct link *l, int timeout_ms, struct buf *params, struct err *e);
+int link_head(struct link *l, int timeout_ms, struct err *e);
 
 /* Bytes of the body as they come: how many, 0 at its end; -1 where the peer
  * left, aborted, or makes no sense; LINK_LATE where nothing came in time.
@@ -45,11 +44,10 @@ int64_t link_body(
  * readable or timeout_ms passed (0); -1 where the peer left. */
 int link_await(struct link *l, int other_fd, int timeout_ms);
 
-/* Add bytes to the reply; send what was gathered; that, and the reply's end.
- * -1 where the peer left. */
-int link_put(struct link *l, const char *bytes, size_t size);
-int link_flush(struct link *l);
-int link_end(struct link *l);
+/* Wait until a small record (less than 16 KiB) goes out without blocking; send
+ * bytes as records of output. -1 where the peer left or takes nothing. */
+int link_writable(const struct link *l);
+int link_send(const struct link *l, const char *bytes, size_t size);
 
 /* Take what still comes until the body ends or the peer closes. */
 void link_drain(struct link *l, int timeout_ms);

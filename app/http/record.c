@@ -32,14 +32,12 @@ begins(const struct head *h, const unsigned char *content)
 }
 
 int64_t
-record_request(
-    const char *bytes, size_t size, unsigned *ret_id, struct buf *params)
+record_request(const char *bytes, size_t size, unsigned *ret_id)
 {
 	const unsigned char *p = (const unsigned char *)bytes;
 	unsigned id = 0;
 	struct head h;
 
-	buf_reset(params);
 	for (size_t at = 0; size - at >= RECORD_HEAD;) {
 		const unsigned char *content = p + at + RECORD_HEAD;
 
@@ -57,51 +55,12 @@ record_request(
 		}
 		if (h.type != RECORD_PARAMS || h.id != id)
 			return -1;
-		buf_add(params, content, h.size);
-		if (params->over)
-			return -1;
 		if (h.size == 0) {
 			*ret_id = id;
 			return (int64_t)at;
 		}
 	}
 	return 0;
-}
-
-/* One byte, or four with the highest bit set. */
-static bool
-take_size(const char **at, const char *end, size_t *ret_size)
-{
-	const unsigned char *p = (const unsigned char *)*at;
-	size_t length = end > *at && *p >= 0x80 ? 4 : 1;
-
-	if ((size_t)(end - *at) < length)
-		return false;
-	*ret_size = length == 1
-			? p[0]
-			: (size_t)(get16(p) & 0x7fff) << 16 | get16(p + 2);
-	*at += length;
-	return true;
-}
-
-int
-record_param(const char **at, const char *end, struct record_param *ret_param)
-{
-	struct record_param x;
-	const char *p = *at;
-
-	if (p == end)
-		return 0;
-	if (!take_size(&p, end, &x.name_size) ||
-	    !take_size(&p, end, &x.value_size) ||
-	    x.name_size > (size_t)(end - p) ||
-	    x.value_size > (size_t)(end - p) - x.name_size)
-		return -1;
-	x.name = p;
-	x.value = p + x.name_size;
-	*at = x.value + x.value_size;
-	*ret_param = x;
-	return 1;
 }
 
 /* A whole head came: false where it is nothing of this body. */
@@ -155,27 +114,12 @@ record_squeeze(struct record_body *b, char *bytes, size_t size)
 	return to - bytes;
 }
 
-static void
-put_head(char *to, unsigned type, unsigned id, size_t size)
+void
+record_head(char to[RECORD_HEAD], unsigned id, size_t size)
 {
-	const unsigned char head[RECORD_HEAD] = {VERSION, (unsigned char)type,
+	const unsigned char head[RECORD_HEAD] = {VERSION, RECORD_STDOUT,
 	    (unsigned char)(id >> 8), (unsigned char)id,
 	    (unsigned char)(size >> 8), (unsigned char)size, 0, 0};
 
 	memcpy(to, head, RECORD_HEAD);
-}
-
-void
-record_head(char to[RECORD_HEAD], unsigned id, size_t size)
-{
-	put_head(to, RECORD_STDOUT, id, size);
-}
-
-void
-record_end(char to[RECORD_END_SIZE], unsigned id)
-{
-	put_head(to, RECORD_STDOUT, id, 0);
-	put_head(to + RECORD_HEAD, RECORD_END, id, RECORD_HEAD);
-	/* Application status 0, request complete. */
-	memset(to + 2 * RECORD_HEAD, 0, RECORD_HEAD);
 }
