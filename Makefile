@@ -154,7 +154,7 @@ e2e: all $(E2E)		## tests of the real stack: Docker, Redis, nginx
 	@tests/run $(BUILD) $(E2E) $(if $(SBX_TEST_GUEST),,$(AGAIN))
 
 bench:			## speed and memory, beside the alternatives
-	@app/deps.sh test
+	@app/deps.sh bench
 	@$(MAKE) --no-print-directory $(PARALLEL) all $(BENCH)
 	@tests/bench/run $(BUILD)
 

@@ -4,6 +4,7 @@
 #
 #   deps.sh [serve]   what `make serve` needs
 #   deps.sh test      that, and what `make test`, lint and analyze need
+#   deps.sh bench     that, and what `make bench` measures ours beside
 set -uo pipefail
 PATH=$PATH:/usr/sbin:/sbin # a root shell may lack them
 
@@ -44,6 +45,11 @@ command openssl openssl
 command mmdebstrap mmdebstrap
 command systemd-analyze systemd
 file /bin/busybox busybox-static
+'
+# What ours is measured beside.
+NEEDS_BENCH='
+command tinyproxy tinyproxy
+command squid squid
 '
 MARK='written by teploy-sandbox deps.sh'
 POLICY=/usr/sbin/policy-rc.d
@@ -99,7 +105,7 @@ disable_services() {
 	[[ -d /run/systemd/system ]] || return 0
 	for package in "${missing[@]}"; do
 		case $package in
-		nginx | redis-server)
+		nginx | redis-server | tinyproxy | squid)
 			say "keeping the box's own $package service off (ours runs apart from it)"
 			systemctl disable --quiet "$package"
 			;;
@@ -127,7 +133,8 @@ missing=()
 case ${1-serve}/$# in
 serve/[01]) find_missing "$NEEDS_SERVE" ;;
 test/1) find_missing "$NEEDS_SERVE$NEEDS_TEST" ;;
-*) fail "use: deps.sh [serve | test]" ;;
+bench/1) find_missing "$NEEDS_SERVE$NEEDS_TEST$NEEDS_BENCH" ;;
+*) fail "use: deps.sh [serve | test | bench]" ;;
 esac
 have_docker || missing+=(docker.io)
 [[ ${#missing[@]} -eq 0 ]] || install_missing

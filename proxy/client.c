@@ -233,7 +233,7 @@ head_step(struct client *c)
 {
 	struct proxy *p = c->p;
 	struct head_fault fault;
-	size_t used;
+	size_t used = 0;
 	int rc = 0;
 
 	/* While it is idle that is its end, or what nobody asked for. */

@@ -92,7 +92,8 @@ flow_flush(struct proxy *p, struct flow *f)
 		else
 			buf_drop(&f->held, n);
 	}
-	while (f->piped > 0 && f->held.size == 0 && to->writable && !to->deaf)
+	while (f->pipe != NULL && f->piped > 0 && f->held.size == 0 &&
+	       to->writable && !to->deaf)
 		flush_pipe(p, f);
 	if (f->piped > 0 || f->held.size > 0 || to->deaf)
 		return false;

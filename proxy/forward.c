@@ -127,7 +127,7 @@ read_answer(struct client *c)
 	struct slice to = {c->request.method, strlen(c->request.method)};
 	enum client_state state = CLIENT_EXCHANGE;
 	struct head_fault fault;
-	size_t used;
+	size_t used = 0;
 	int rc;
 
 	while (!c->request.answered && state == CLIENT_EXCHANGE) {

@@ -148,8 +148,8 @@ loop_timer(struct loop *l, struct timer *t, int64_t ms)
 	if (t->slot == 0) {
 		if (l->timers + 2 > l->room) {
 			l->room = l->room ? l->room * 2 : 64;
-			l->heap = mem_realloc(
-			    l->heap, mem_array(l->room, sizeof(*l->heap)));
+			l->heap = mem_realloc(l->heap,
+			    mem_array(l->room, sizeof(struct timer *)));
 		}
 		t->slot = ++l->timers;
 	}

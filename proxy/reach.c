@@ -95,17 +95,19 @@ dial_admitted(struct client *c, const struct address *found, size_t count)
 {
 	struct request *r = &c->request;
 	struct address admitted[RESOLVE_MOST];
-	const char *why[RESOLVE_MOST];
+	const char *kind, *first = NULL; /* of the first, where it is refused */
 	size_t n = 0;
 
 	for (size_t i = 0; i < count; i++) {
-		why[i] = policy_refuses_address(
+		kind = policy_refuses_address(
 		    c->p->policy, &r->host, &found[i], r->port);
-		if (why[i] == NULL)
+		if (kind == NULL)
 			admitted[n++] = found[i];
+		else if (i == 0)
+			first = kind;
 	}
 	return n > 0 ? begin_dial(c, admitted, n)
-		     : refuse_found(c, &found[0], why[0]);
+		     : refuse_found(c, &found[0], first);
 }
 
 static enum client_state

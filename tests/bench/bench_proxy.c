@@ -14,7 +14,8 @@
 #include <unistd.h>
 
 #define GIB ((uint64_t)1 << 30)
-#define STREAM_BYTES (2 * GIB)
+#define STREAM_GIB 2.0
+#define STREAM_BYTES ((uint64_t)STREAM_GIB * GIB)
 #define STREAM_ROUNDS 5
 #define LOAD_MS 800
 #define LOAD_ROUNDS 5
@@ -56,8 +57,8 @@ stream_once(void *arg)
 	}
 	int64_t took = clock_mono_us() - begin;
 	if (t->relay->kind != RELAY_DIRECT)
-		samples_add(&t->cpu,
-		    (cpu_seconds(t->relay->pid) - cpu) / (STREAM_BYTES / GIB));
+		samples_add(
+		    &t->cpu, (cpu_seconds(t->relay->pid) - cpu) / STREAM_GIB);
 	(void)close(fd);
 	return (double)took / 1000;
 }
@@ -83,8 +84,7 @@ a_tunnel_is_as_fast_as_no_proxy(void **state)
 		struct tunnel *t = c[i].arg;
 		enum relay_kind kind = t->relay->kind;
 
-		gib[kind] =
-		    STREAM_BYTES / GIB * 1000.0 / samples_at(&c[i].ms, 0.5);
+		gib[kind] = STREAM_GIB * 1000.0 / samples_at(&c[i].ms, 0.5);
 		cpu[kind] = samples_at(&t->cpu, 0.5);
 		printf("%s: %.2f GiB/s, %.3f CPU-s/GiB\n", relay_name[kind],
 		    gib[kind], cpu[kind]);

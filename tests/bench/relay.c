@@ -173,11 +173,11 @@ run(const struct relay *r)
 		    "policy", "--hosts", "hosts", "--resolv", "resolv",
 		    "--connections", "4096", (char *)NULL);
 	else if (r->kind == RELAY_TINYPROXY)
-		(void)execlp(
-		    "tinyproxy", "tinyproxy", "-d", "-c", "conf", (char *)NULL);
+		(void)execl("/usr/bin/tinyproxy", "tinyproxy", "-d", "-c",
+		    "conf", (char *)NULL);
 	else
-		(void)execlp(
-		    "squid", "squid", "-N", "-f", "conf", (char *)NULL);
+		(void)execl("/usr/sbin/squid", "squid", "-N", "-f", "conf",
+		    (char *)NULL);
 	_exit(127);
 }
 

@@ -146,7 +146,8 @@ double
 cpu_seconds(pid_t pid)
 {
 	char path[48], line[512] = "";
-	unsigned long long user = 0, kernel = 0;
+	char *at;
+	double ticks;
 
 	(void)snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
 	FILE *f = fopen(path, "re");
@@ -154,12 +155,14 @@ cpu_seconds(pid_t pid)
 		return 0;
 	(void)!fgets(line, sizeof(line), f);
 	(void)fclose(f);
-	/* proc(5): behind the name, which may hold anything, fields 3 to 15. */
-	const char *at = strrchr(line, ')');
-	if (at == NULL ||
-	    sscanf(at + 1,
-		" %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %llu %llu", &user,
-		&kernel) != 2)
+	/* proc(5): the name may hold anything; fields 14 and 15, the first
+	 * behind it being the third. */
+	at = strrchr(line, ')');
+	for (int field = 2; at != NULL && field < 14; field++)
+		at = strchr(at + 1, ' ');
+	if (at == NULL)
 		return 0;
-	return (double)(user + kernel) / (double)sysconf(_SC_CLK_TCK);
+	ticks = (double)strtoull(at, &at, 10);
+	ticks += (double)strtoull(at, NULL, 10);
+	return ticks / (double)sysconf(_SC_CLK_TCK);
 }
