@@ -16,10 +16,8 @@
 #include <unistd.h>
 
 #define WORK "/work"
-#define PROGRAM "/.sbx/init" /* this one, in a run */
 /* The longest life of a run: where nobody is left to end it, it ends itself. */
 #define LIFE_MS (INT64_C(24) * 60 * 60 * 1000)
-#define NAME_SIZE 16 /* TASK_COMM_LEN */
 
 /* Give /work to the user: it alone, not what an image has in it. */
 static int
@@ -130,34 +128,4 @@ pid1_run(const char *user, const char *socket, uint64_t memory_mib)
 		(void)fprintf(stderr, "sbx-init: %s\n", e.text);
 	(void)prctl(PR_SET_NAME, PID1_NAME);
 	return serve_until_told(&server, signals);
-}
-
-static void
-read_name(const char *path, char to[NAME_SIZE + 1])
-{
-	to[0] = '\0';
-	FILE *f = fopen(path, "re");
-	if (f == NULL)
-		return;
-	size_t n = fread(to, 1, NAME_SIZE, f);
-	(void)fclose(f);
-	to[n] = '\0';
-	to[strcspn(to, "\n")] = '\0';
-}
-
-void
-pid1_wait_ready(int timeout_ms)
-{
-	char name[NAME_SIZE + 1];
-
-	/* In a run it is called as the OCI runtime is at first
-	 * ("runc:[2:INIT]"), then as the file, and then as it calls itself. */
-	if (access(PROGRAM, F_OK) != 0)
-		return;
-	for (int waited = 0; waited < timeout_ms; waited += 5) {
-		read_name("/proc/1/comm", name);
-		if (name[0] == '\0' || strcmp(name, PID1_NAME) == 0)
-			return;
-		(void)poll(NULL, 0, 5);
-	}
 }

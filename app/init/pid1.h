@@ -10,15 +10,12 @@
 
 #include <stdint.h>
 
-/* The run's processes find PID 1 under this name once /work is ready. */
+/* It calls itself so once it serves. */
 #define PID1_NAME "sbx-run"
 
 /* user is the image's USER, "" for root; socket is where to serve (init/serve),
  * NULL for an abstract one; memory_mib is the run's limit, 0 where it is not
  * known. Returns the exit status. */
 int pid1_run(const char *user, const char *socket, uint64_t memory_mib);
-
-/* In a run: wait (at most timeout_ms) until PID 1 is ready. */
-void pid1_wait_ready(int timeout_ms);
 
 #endif

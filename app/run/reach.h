@@ -4,7 +4,7 @@
  *
  * The socket lies on a small volume of the run that the host sees at the
  * volume's mountpoint. Where that does not work, or is not wanted (SBX_GUEST),
- * a one-shot init is started by Docker's exec for each operation.
+ * Docker's exec starts a relay to the init for each operation (init/relay.h).
  */
 #ifndef SBX_RUN_REACH_H
 #define SBX_RUN_REACH_H
