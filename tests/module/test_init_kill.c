@@ -219,6 +219,8 @@ command_goes_with_a_supervisor_that_was_killed(void **state)
 	init_wait_started(&in);
 	/* (That of the command before may be just ending.) */
 	wait_until(init_supervisors(0) == 1, PATIENCE_MS);
+	/* Those before it may end yet. */
+	wait_until(init_supervisors(0) == 1, PATIENCE_MS);
 	assert_int_equal(init_supervisors(SIGKILL), 1);
 	wait_until(init_marked() <= 1, PATIENCE_MS); /* one sleep 1 at most */
 	init_leave(&in);
