@@ -35,11 +35,11 @@ loopback(int port)
 	    .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
 }
 
-/* Any free port; what it is goes to *ret_port. */
+/* That port, or with 0 a free one, which goes to *ret_port. */
 static int
 open_port(int type, int *ret_port)
 {
-	struct sockaddr_in addr = loopback(0);
+	struct sockaddr_in addr = loopback(*ret_port);
 	socklen_t size = sizeof(addr);
 	int fd = socket(AF_INET, type | SOCK_CLOEXEC, 0);
 
@@ -157,13 +157,15 @@ proxy_start(
     struct proxy_fixture *f, const char *policy, const char *const *more)
 {
 	char text[64];
-	int names_port, fd;
+	int names_port = 0, fd;
 
 	*f = (struct proxy_fixture){.dir = "/tmp/sbx-proxy-XXXXXX"};
 	(void)signal(SIGPIPE, SIG_IGN);
 	assert_non_null(mkdtemp(f->dir));
 	f->origin = open_port(SOCK_STREAM, &f->origin_port);
 	assert_int_equal(listen(f->origin, 128), 0);
+	f->names_stream = open_port(SOCK_STREAM, &names_port);
+	assert_int_equal(listen(f->names_stream, 4), 0);
 	f->names = open_port(SOCK_DGRAM, &names_port);
 	f->refused_port = port_free();
 	f->port = port_free();
@@ -202,6 +204,7 @@ proxy_stop(struct proxy_fixture *f)
 	assert_int_equal(rmdir(f->dir), 0);
 	(void)close(f->origin);
 	(void)close(f->names);
+	(void)close(f->names_stream);
 }
 
 int
@@ -403,33 +406,44 @@ put_records(struct buf *out, int type, const char *addresses)
 	return count;
 }
 
-/* addresses NULL: there is no such name. */
+/* The answer to a query for that name; addresses NULL: there is none. */
+static void
+make_answer(const unsigned char *query, size_t size, const char *name,
+    const char *addresses4, const char *addresses6, struct buf *out)
+{
+	char asked[300];
+
+	assert_true(size > HEADER + 4);
+	size_t end = read_name(query, size, asked);
+	assert_string_equal(asked, name);
+	int type = query[end + 1];
+	assert_true(type == TYPE_A || type == TYPE_AAAA);
+	const char *addresses = type == TYPE_A ? addresses4 : addresses6;
+	buf_add(out, query, end + 4);
+	int count = addresses == NULL ? 0 : put_records(out, type, addresses);
+	out->data[2] = (char)0x81; /* an answer, as was asked for */
+	out->data[3] = (char)(0x80 | (addresses == NULL ? NO_SUCH_NAME : 0));
+	out->data[7] = (char)count;
+	memset(out->data + 8, 0, 4);
+}
+
 static void
 answer_query(const struct proxy_fixture *f, const char *name,
-    const char *addresses4, const char *addresses6)
+    const char *addresses4, const char *addresses6, bool cut)
 {
 	struct sockaddr_in from;
 	socklen_t from_size = sizeof(from);
 	unsigned char query[512];
-	char asked[300];
 	BUF_AUTO out = BUF_INIT(4096);
 
 	must_be_readable(f->names, name);
 	ssize_t n = recvfrom(f->names, query, sizeof(query), 0,
 	    (struct sockaddr *)&from, &from_size);
 
-	assert_true(n > HEADER + 4);
-	size_t end = read_name(query, (size_t)n, asked);
-	assert_string_equal(asked, name);
-	int type = query[end + 1];
-	assert_true(type == TYPE_A || type == TYPE_AAAA);
-	const char *addresses = type == TYPE_A ? addresses4 : addresses6;
-	buf_add(&out, query, end + 4);
-	int count = addresses == NULL ? 0 : put_records(&out, type, addresses);
-	out.data[2] = (char)0x81; /* an answer, as was asked for */
-	out.data[3] = (char)(0x80 | (addresses == NULL ? NO_SUCH_NAME : 0));
-	out.data[7] = (char)count;
-	memset(out.data + 8, 0, 4);
+	assert_true(n > 0);
+	make_answer(query, (size_t)n, name, addresses4, addresses6, &out);
+	if (cut)
+		out.data[2] |= 2;
 	assert_int_equal(sendto(f->names, out.data, out.size, 0,
 			     (struct sockaddr *)&from, from_size),
 	    (ssize_t)out.size);
@@ -439,8 +453,41 @@ void
 proxy_name(const struct proxy_fixture *f, const char *name,
     const char *addresses4, const char *addresses6)
 {
-	answer_query(f, name, addresses4, addresses6);
-	answer_query(f, name, addresses4, addresses6);
+	answer_query(f, name, addresses4, addresses6, false);
+	answer_query(f, name, addresses4, addresses6, false);
+}
+
+/* RFC 1035 4.2.2 */
+static void
+answer_stream(
+    int fd, const char *name, const char *addresses4, const char *addresses6)
+{
+	unsigned char size[2], query[512];
+	BUF_AUTO out = BUF_INIT(4096);
+
+	must_be_readable(fd, name);
+	assert_int_equal(recv(fd, size, 2, MSG_WAITALL), 2);
+	ssize_t n = size[0] << 8 | size[1];
+	assert_int_equal(recv(fd, query, (size_t)n, MSG_WAITALL), n);
+	make_answer(query, (size_t)n, name, addresses4, addresses6, &out);
+	size[0] = (unsigned char)(out.size >> 8);
+	size[1] = (unsigned char)out.size;
+	proxy_send(fd, size, 2);
+	proxy_send(fd, out.data, out.size);
+}
+
+void
+proxy_name_by_stream(const struct proxy_fixture *f, const char *name,
+    const char *addresses4, const char *addresses6)
+{
+	answer_query(f, name, "", "", true);
+	answer_query(f, name, "", "", true);
+	must_be_readable(f->names_stream, name);
+	int fd = accept4(f->names_stream, NULL, NULL, SOCK_CLOEXEC);
+	assert_true(fd >= 0);
+	answer_stream(fd, name, addresses4, addresses6);
+	answer_stream(fd, name, addresses4, addresses6);
+	(void)close(fd);
 }
 
 void

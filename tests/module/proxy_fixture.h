@@ -22,7 +22,7 @@ struct proxy_fixture {
 	int port;		 /* the proxy's */
 	int origin, origin_port; /* listening */
 	int refused_port;	 /* nobody listens there */
-	int names;		 /* the name server's socket */
+	int names, names_stream; /* the name server's sockets */
 	bool cut;		 /* it was killed; it need not end well */
 };
 
@@ -72,6 +72,9 @@ void proxy_hear_end(int fd);
 /* The name server gets the two queries for that name and answers with these
  * addresses, blanks between them; "": there is none, NULL: no such name. */
 void proxy_name(const struct proxy_fixture *f, const char *name,
+    const char *addresses4, const char *addresses6);
+/* The same, but it has too many for a datagram. */
+void proxy_name_by_stream(const struct proxy_fixture *f, const char *name,
     const char *addresses4, const char *addresses6);
 /* No query has come. */
 void proxy_is_unasked(const struct proxy_fixture *f);

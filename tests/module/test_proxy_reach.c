@@ -311,6 +311,26 @@ the_next_address_is_tried_when_one_fails(void **state)
 }
 
 static void
+an_answer_too_long_for_a_datagram_is_fetched(void **state)
+{
+	struct proxy_fixture f;
+	int fd, origin;
+
+	(void)state;
+	proxy_start(&f, "many.test:$O\nprivate 127.0.0.0/8\n", NULL);
+	fd = proxy_call(&f);
+	proxy_say(&f, fd, get_text("many.test:$O"));
+	proxy_name_by_stream(&f, "many.test", "127.0.0.1", "");
+	origin = proxy_answer(&f);
+	(void)proxy_head(origin);
+	proxy_say(&f, origin, OK);
+	assert_true(str_starts(proxy_head(fd), "HTTP/1.1 200 OK\r\n"));
+	(void)close(fd);
+	(void)close(origin);
+	proxy_stop(&f);
+}
+
+static void
 an_address_that_is_listed_may_be_any_but_the_proxys(void **state)
 {
 	struct proxy_fixture f;
@@ -345,6 +365,7 @@ main(void)
 	    cmocka_unit_test(a_name_that_leads_inside_is_refused),
 	    cmocka_unit_test(only_addresses_that_were_checked_are_dialled),
 	    cmocka_unit_test(the_next_address_is_tried_when_one_fails),
+	    cmocka_unit_test(an_answer_too_long_for_a_datagram_is_fetched),
 	    cmocka_unit_test(
 		an_address_that_is_listed_may_be_any_but_the_proxys),
 	};
