@@ -8,7 +8,8 @@
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
-#define TEXT_MAX 4096 /* of a refusal */
+#define TEXT_MAX 4096  /* of a refusal */
+#define LINGER_TURN 16 /* reads, before others have theirs */
 #define ASK_MAX (HEAD_MAX * 2)
 
 /* -- bookkeeping ----------------------------------------------------------- */
@@ -250,7 +251,7 @@ head_step(struct client *c)
 		return wait_for_head(c);
 	c->request.recorded = c->request.reused = c->request.sent =
 	    c->request.answered = false;
-	c->request.status = 0;
+	c->request.status = c->request.interim = 0;
 	if (!c->heading)
 		c->request.since = loop_now(p->loop);
 	c->heading = false;
@@ -277,9 +278,15 @@ linger_step(struct client *c)
 	if (!c->shut && shutdown(c->run.watch.fd, SHUT_WR) != 0)
 		return CLIENT_OVER;
 	c->shut = true;
-	while (c->run.readable && !c->run.ended)
+	for (int i = 0; i < LINGER_TURN && c->run.readable; i++) {
 		(void)side_read(&c->run, p->scratch, PROXY_SCRATCH);
-	return c->run.ended ? CLIENT_OVER : CLIENT_LINGER;
+		if (c->run.ended)
+			return CLIENT_OVER;
+	}
+	/* Others have their turn, and time passes. */
+	if (c->run.readable)
+		(void)loop_watch(p->loop, &c->run.watch, c->run.watch.events);
+	return CLIENT_LINGER;
 }
 
 /* -- time ------------------------------------------------------------------ */

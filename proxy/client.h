@@ -40,6 +40,7 @@ struct request {
 	bool answered; /* the final head has come */
 	bool recorded;
 	int status;
+	int interim;   /* answers of 1xx so far */
 	int64_t since; /* monotonic ms */
 };
 

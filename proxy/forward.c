@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#define INTERIM_MOST 64 /* answers of 1xx before the one that counts */
+
 enum client_state
 forward_begin(struct client *c)
 {
@@ -94,6 +96,8 @@ take_head(struct client *c, struct head *h, size_t used)
 {
 	if (h->status >= 200)
 		return begin_body(c, h, used);
+	if (++c->request.interim > INTERIM_MOST)
+		return refuse_answer(c, "It answered without an end.");
 	/* RFC 9110 15.2: not to HTTP/1.0. */
 	if (!c->request.old)
 		head_put_answer(&c->down.held, h, true);

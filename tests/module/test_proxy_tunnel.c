@@ -131,6 +131,38 @@ bytes_behind_connect_arrive(void **state)
 	proxy_stop(&f);
 }
 
+static void
+a_web_socket_is_a_tunnel_once_it_is_agreed(void **state)
+{
+	struct proxy_fixture f;
+	int fd, origin;
+
+	(void)state;
+	proxy_start(&f, NULL, NULL);
+	fd = proxy_call(&f);
+	proxy_say(&f, fd,
+	    "GET http://origin.test:$O/ws HTTP/1.1\r\n"
+	    "Host: origin.test:$O\r\nUpgrade: websocket\r\n"
+	    "Connection: Upgrade\r\nSec-WebSocket-Version: 13\r\n\r\n");
+	origin = proxy_answer(&f);
+	assert_non_null(
+	    strstr(proxy_head(origin), "\r\nUpgrade: websocket\r\n"));
+	proxy_say(&f, origin,
+	    "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\n"
+	    "Connection: Upgrade\r\n\r\n\x81\x02hi");
+	assert_non_null(strstr(proxy_head(fd), "\r\nUpgrade: websocket\r\n"));
+	proxy_hear(fd, "\x81\x02hi");
+	proxy_say(&f, fd, "GET http://evil.test/ HTTP/1.1\r\n\r\n");
+	proxy_hear(origin, "GET http://evil.test/ HTTP/1.1\r\n\r\n");
+	(void)shutdown(fd, SHUT_WR);
+	proxy_hear_end(origin);
+	proxy_say(&f, origin, "bye");
+	proxy_hear(fd, "bye");
+	(void)close(fd);
+	(void)close(origin);
+	proxy_stop(&f);
+}
+
 /* -- ends ------------------------------------------------------------------ */
 
 static void
@@ -427,6 +459,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(bytes_arrive_in_their_places),
 	    cmocka_unit_test(bytes_behind_connect_arrive),
+	    cmocka_unit_test(a_web_socket_is_a_tunnel_once_it_is_agreed),
 	    cmocka_unit_test(
 		ten_megabytes_come_after_the_client_shut_its_writing),
 	    cmocka_unit_test(
