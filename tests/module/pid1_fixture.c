@@ -79,6 +79,15 @@ pid1_put_shell(const struct pid1 *r)
 	pid1_put_file(r, "/dev/null", "", 0, 0644);
 }
 
+/* Whatever a test's command does, it must not harm the box: only these of its
+ * directories can be written to. */
+static bool
+is_for_all(const char *name)
+{
+	return strcmp(name, "tmp") == 0 || strcmp(name, "dev") == 0 ||
+	       strcmp(name, "run") == 0;
+}
+
 /* Mount one of this box's directories below root; links are made anew. */
 static int
 show_entry(const char *root, const char *name)
@@ -92,11 +101,15 @@ show_entry(const char *root, const char *name)
 		target[n] = '\0';
 		return symlink(target, there);
 	}
+	if (mkdir(there, 0755) != 0)
+		return -1;
 	if (strcmp(name, "proc") == 0)
-		return mkdir(there, 0755);
-	return mkdir(there, 0755) == 0
-		   ? mount(here, there, NULL, MS_BIND | MS_REC, NULL)
-		   : -1;
+		return 0;
+	if (mount(here, there, NULL, MS_BIND | MS_REC, NULL) != 0)
+		return -1;
+	return is_for_all(name) ? 0
+				: mount(NULL, there, NULL,
+				      MS_BIND | MS_REMOUNT | MS_RDONLY, NULL);
 }
 
 /* In a mount namespace of its own: a root like this box's, in which PID 1 may
