@@ -78,6 +78,7 @@ serve:			## run the whole stack in the foreground (ARGS="--workers 4")
 	@$(BUILD)/teploy-sandbox serve $(ARGS)
 
 image:			## a busybox image for boxes that reach no registry
+	@app/deps.sh image
 	@tests/images/busybox.sh $${SBX_DOCKER_SOCKET:-/var/run/docker.sock}
 
 # -- objects and programs -----------------------------------------------------

@@ -4,6 +4,7 @@
 #
 #   deps.sh [serve]   what `make serve` needs
 #   deps.sh test      that, and what `make test`, lint and analyze need
+#   deps.sh image     what `make image` needs
 #   deps.sh bench     that, and what `make bench` measures ours beside
 set -uo pipefail
 PATH=$PATH:/usr/sbin:/sbin # a root shell may lack them
@@ -44,7 +45,10 @@ command python3 python3
 command openssl openssl
 command mmdebstrap mmdebstrap
 command systemd-analyze systemd
-file /bin/busybox busybox-static
+'
+# `make image` packs it.
+NEEDS_IMAGE='
+file /usr/share/doc/busybox-static busybox-static
 '
 # What ours is measured beside.
 NEEDS_BENCH='
@@ -132,9 +136,10 @@ run as root:  apt-get update && apt-get install --no-install-recommends $package
 missing=()
 case ${1-serve}/$# in
 serve/[01]) find_missing "$NEEDS_SERVE" ;;
-test/1) find_missing "$NEEDS_SERVE$NEEDS_TEST" ;;
-bench/1) find_missing "$NEEDS_SERVE$NEEDS_TEST$NEEDS_BENCH" ;;
-*) fail "use: deps.sh [serve | test | bench]" ;;
+image/1) find_missing "$NEEDS_IMAGE" ;;
+test/1) find_missing "$NEEDS_SERVE$NEEDS_TEST$NEEDS_IMAGE" ;;
+bench/1) find_missing "$NEEDS_SERVE$NEEDS_TEST$NEEDS_IMAGE$NEEDS_BENCH" ;;
+*) fail "use: deps.sh [serve | test | image | bench]" ;;
 esac
 have_docker || missing+=(docker.io)
 [[ ${#missing[@]} -eq 0 ]] || install_missing

@@ -149,6 +149,7 @@ show_use() {
 		Try it:
 		  curl -H "Authorization: Bearer \$(head -n1 $SBX_TOKEN_FILE)" \\
 		    $url/v1/runs -d '{"image":"debian:12"}'
+		(or an image that is here: make image makes "teploy-busybox")
 		Ctrl-C stops all of this; $runs.
 
 	EOF

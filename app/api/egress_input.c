@@ -41,7 +41,7 @@ int
 egress_input(const json_t *body, struct arena *a, struct egress_question *ret_q,
     struct err *e)
 {
-	struct allow_entry host;
+	struct allow_entry host = {.port = 0};
 	int64_t port;
 
 	if (read_host(body, &host, e) != 0 ||

@@ -268,9 +268,8 @@ walk(struct walk *w, char name[WIRE_NAME_MAX + 1])
 			leave(w);
 		else if (w->rest[0] != '\0')
 			rc = step(w, name);
-		else if (!(w->how & BENEATH_FOLLOW))
-			return 0;
-		else if ((rc = step_last(w, name)) == 0)
+		else if (!(w->how & BENEATH_FOLLOW) ||
+			 (rc = step_last(w, name)) == 0)
 			return 0;
 		if (rc < 0)
 			return -1;

@@ -4,6 +4,7 @@
 
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -22,7 +23,6 @@ proc_read(pid_t pid, struct proc *ret_p)
 	char stat[512];
 	FD_AUTO fd = open_file(pid, "stat");
 	ssize_t n = fd >= 0 ? read(fd, stat, sizeof(stat) - 1) : 0;
-	int parent, session;
 
 	if (n <= 0)
 		return false;
@@ -30,10 +30,12 @@ proc_read(pid_t pid, struct proc *ret_p)
 	/* "pid (comm) state ppid pgrp session": comm may hold anything, also
 	 * ") R 1". */
 	const char *paren = strrchr(stat, ')');
-	if (paren == NULL ||
-	    sscanf(paren, ") %*c %d %*d %d", &parent, &session) != 2)
+	if (paren == NULL || strlen(paren) < 5)
 		return false;
-	*ret_p = (struct proc){parent, session};
+	char *at;
+	long parent = strtol(paren + 4, &at, 10);
+	(void)strtol(at, &at, 10);
+	*ret_p = (struct proc){(pid_t)parent, (pid_t)strtol(at, NULL, 10)};
 	return true;
 }
 

@@ -15,6 +15,11 @@ busybox=$(command -v busybox) || {
 	echo "no busybox: apt-get install busybox-static" >&2
 	exit 1
 }
+# In the image there is no loader: Debian's other busybox would not start.
+if ldd "$busybox" 2>/dev/null | grep -q /ld-linux; then
+	echo "$busybox needs shared libraries: apt-get install busybox-static" >&2
+	exit 1
+fi
 made=$({ cat "$0" "$busybox"; printf '%s\n' "$scratch" "$@"; } | sha256sum)
 made=${made%% *}
 if curl -sS --max-time 30 --unix-socket "$socket" \
