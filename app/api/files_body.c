@@ -7,7 +7,8 @@
 #include <stdio.h>
 
 #define CHUNK (64 * 1024)
-#define LOOK_MS 1000 /* whether an upload that stopped is still wanted */
+#define PIECE (1024 * 1024) /* of a file, until the run is looked at */
+#define LOOK_MS 1000	    /* whether an upload that stopped is still wanted */
 #define NS_PER_SEC 1000000000
 
 void
@@ -75,17 +76,32 @@ pour(struct call *c, struct files *f, uint64_t *ret_bytes, struct err *e)
 	return more;
 }
 
+/* The same out of the file itself. */
 static int
-send_bytes(
-    struct call *c, struct files *f, int status, uint64_t size, struct err *e)
+pour_file(struct call *c, struct files *f, int fd, uint64_t offset,
+    uint64_t size, struct err *e)
+{
+	int rc = 0;
+
+	while (size > 0 && rc == 0) {
+		uint64_t piece = size < PIECE ? size : PIECE;
+
+		rc = files_check(f, e);
+		if (rc == 0)
+			rc = exchange_write_file(c->x, fd, offset, piece, e);
+		offset += piece;
+		size -= piece;
+	}
+	if (rc != 0)
+		exchange_cut(c->x);
+	return rc;
+}
+
+static int
+pour_asked(struct call *c, struct files *f, uint64_t size, struct err *e)
 {
 	uint64_t sent;
 
-	if (exchange_begin(c->x, status, "application/octet-stream", size, e) !=
-	    0)
-		return -1;
-	if (size == 0 || c->x->head)
-		return 0;
 	if (pour(c, f, &sent, e) != 0)
 		return -1;
 	if (sent == size)
@@ -95,30 +111,45 @@ send_bytes(
 	    e, ERR_GUEST, "the file became shorter while it was read");
 }
 
+/* Those bytes, once there is nothing more to say of them. */
+static int
+send_bytes(struct call *c, struct files *f, int status, uint64_t offset,
+    uint64_t size, struct err *e)
+{
+	bool bare = size == 0 || c->x->head;
+	int fd = files_opened(f);
+
+	if (!bare && fd < 0 && files_read(f, offset, size, e) != 0)
+		return -1;
+	if (exchange_begin(c->x, status, "application/octet-stream", size, e) !=
+	    0)
+		return -1;
+	if (bare)
+		return 0;
+	return fd >= 0 ? pour_file(c, f, fd, offset, size, e)
+		       : pour_asked(c, f, size, e);
+}
+
 static int
 send_part(struct call *c, struct files *f, const struct version *v,
     uint64_t offset, uint64_t size, struct err *e)
 {
 	char range[80];
 
-	if (files_read(f, offset, size, e) != 0)
-		return -1;
 	(void)snprintf(range, sizeof(range),
 	    "bytes %" PRIu64 "-%" PRIu64 "/%" PRIu64, offset, offset + size - 1,
 	    v->size);
 	exchange_header(c->x, "Content-Range", range);
 	add_headers(c->x, v);
-	return send_bytes(c, f, 206, size, e);
+	return send_bytes(c, f, 206, offset, size, e);
 }
 
 static int
 send_whole(
     struct call *c, struct files *f, const struct version *v, struct err *e)
 {
-	if (v->size > 0 && !c->x->head && files_read(f, 0, v->size, e) != 0)
-		return -1;
 	add_headers(c->x, v);
-	return send_bytes(c, f, 200, v->size, e);
+	return send_bytes(c, f, 200, 0, v->size, e);
 }
 
 static int

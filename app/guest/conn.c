@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 
@@ -18,7 +19,7 @@ conn_init(
     struct conn *c, int fd, enum guest_framing framing, enum inbound_kind kind)
 {
 	static const struct conn fresh = {
-	    -1, INBOUND_INIT, BUF_INIT(WIRE_HEAD + WIRE_MAX), 0, false};
+	    -1, INBOUND_INIT, BUF_INIT(WIRE_HEAD + WIRE_MAX), 0, false, -1};
 
 	*c = fresh;
 	c->fd = fd;
@@ -56,6 +57,7 @@ conn_open(struct conn *c, struct engine *en, const struct guest_place *place,
 void
 conn_release(struct conn *c)
 {
+	fd_close(&c->passed);
 	fd_close(&c->fd);
 	inbound_release(&c->in);
 	buf_release(&c->out);
@@ -92,6 +94,47 @@ conn_flush(struct conn *c)
 
 /* -- waiting --------------------------------------------------------------- */
 
+/* The first descriptor that comes is kept, the kernel drops what has no room.
+ */
+static void
+keep_passed(struct conn *c, struct msghdr *m)
+{
+	struct cmsghdr *head = CMSG_FIRSTHDR(m);
+	int fd;
+
+	if (head == NULL || head->cmsg_level != SOL_SOCKET ||
+	    head->cmsg_type != SCM_RIGHTS ||
+	    head->cmsg_len != CMSG_LEN(sizeof(fd)))
+		return;
+	memcpy(&fd, CMSG_DATA(head), sizeof(fd));
+	if (c->passed >= 0)
+		fd_close(&fd);
+	else
+		c->passed = fd;
+}
+
+static ssize_t
+receive_bytes(struct conn *c, char *to, size_t size)
+{
+	union {
+		char room[CMSG_LEN(sizeof(int))]; /* of CMSG_SPACE two fit */
+		struct cmsghdr head;
+	} rights;
+	struct iovec v = {to, size};
+	struct msghdr m = {.msg_iov = &v,
+	    .msg_iovlen = 1,
+	    .msg_control = rights.room,
+	    .msg_controllen = sizeof(rights.room)};
+
+	/* Without room for them the kernel drops them all. */
+	if (c->in.kind != INBOUND_GET)
+		return recv(c->fd, to, size, MSG_DONTWAIT);
+	ssize_t n = recvmsg(c->fd, &m, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+	if (n > 0)
+		keep_passed(c, &m);
+	return n;
+}
+
 /* Read once. Returns 1 where something came or the connection ended, 0 where
  * nothing has. */
 static int
@@ -99,7 +142,7 @@ receive(struct conn *c, struct err *e)
 {
 	size_t size;
 	char *to = inbound_space(&c->in, &size);
-	ssize_t n = recv(c->fd, to, size, MSG_DONTWAIT);
+	ssize_t n = receive_bytes(c, to, size);
 
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return 0;

@@ -20,6 +20,7 @@ struct conn {
 	struct buf out; /* whole frames; sent of them are on their way */
 	size_t sent;
 	bool closed; /* the other side ended the connection */
+	int passed;  /* a GET: a descriptor that came along, whatever it is */
 };
 
 /* Over a connected descriptor, which now belongs to it. */

@@ -4,8 +4,12 @@
 #include "guest/refusal.h"
 #include "lib/mem.h"
 
+#include <fcntl.h>
+#include <linux/magic.h>
 #include <poll.h>
 #include <stdlib.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
 
 #define GATHER (WIRE_CHUNK / 2) /* smaller pieces are sent together */
 
@@ -125,6 +129,42 @@ guest_file_read(
 	f->asked = true;
 	f->left = size;
 	return 0;
+}
+
+/* Not those that ask somebody who may not answer (FUSE, NFS), nor those whose
+ * files look at who reads them (proc). */
+static bool
+answers(int fd)
+{
+	struct statfs fs;
+
+	if (fstatfs(fd, &fs) != 0)
+		return false;
+	switch ((uint32_t)fs.f_type) {
+	case OVERLAYFS_SUPER_MAGIC:
+	case EXT4_SUPER_MAGIC:
+	case XFS_SUPER_MAGIC:
+	case BTRFS_SUPER_MAGIC:
+	case F2FS_SUPER_MAGIC:
+	case TMPFS_MAGIC:
+		return true;
+	default:
+		return false;
+	}
+}
+
+int
+guest_file_opened(const struct guest_file *f)
+{
+	int fd = f->c.passed;
+	struct stat st;
+
+	if (fd < 0 || f->asked || fstat(fd, &st) != 0 || !S_ISREG(st.st_mode))
+		return -1;
+	int flags = fcntl(fd, F_GETFL);
+	if (flags < 0 || (flags & (O_ACCMODE | O_PATH)) != O_RDONLY)
+		return -1;
+	return answers(fd) ? fd : -1;
 }
 
 int

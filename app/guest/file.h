@@ -34,6 +34,15 @@ int guest_file_stat(
 int guest_file_read(
     struct guest_file *f, uint64_t offset, uint64_t size, struct err *e);
 
+/*
+ * GET, after its stat, in place of guest_file_read and guest_file_next: the
+ * open file itself, to be read from where one likes; it stays f's. -1 where the
+ * run's side passed none, or something else than a file of a file system that
+ * answers by itself. It may become shorter, or other, at any time.
+ * guest_file_check tells whether the run is still there.
+ */
+int guest_file_opened(const struct guest_file *f);
+
 /* GET, PACK: the next bytes, 1, valid until the next call; 0 after the last. A
  * GET never has more than it was asked for. */
 int guest_file_next(struct guest_file *f, const char **ret_bytes,
@@ -44,8 +53,8 @@ int guest_file_send(
     struct guest_file *f, const char *bytes, size_t size, struct err *e);
 int guest_file_end(struct guest_file *f, struct err *e);
 
-/* The same, while there is nothing to send: what becomes readable once the
- * run's side has given up, and then -1 with why. */
+/* While there is nothing to send, or to be asked: what becomes readable once
+ * the run's side has given up, and then -1 with why. */
 int guest_file_fd(const struct guest_file *f);
 int guest_file_check(struct guest_file *f, struct err *e);
 

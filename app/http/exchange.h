@@ -90,6 +90,9 @@ int exchange_begin(struct exchange *x, int status, const char *content_type,
 void exchange_cut(struct exchange *x);
 int exchange_write(
     struct exchange *x, const void *bytes, size_t size, struct err *e);
+/* As exchange_write, with what is in a file; ERR_GUEST where it is shorter. */
+int exchange_write_file(
+    struct exchange *x, int fd, uint64_t offset, uint64_t size, struct err *e);
 int exchange_flush(struct exchange *x, struct err *e);
 
 /* The client went away (poll of client_fd, no waiting). Sticky. */

@@ -135,6 +135,24 @@ exchange_write(
 }
 
 int
+exchange_write_file(
+    struct exchange *x, int fd, uint64_t offset, uint64_t size, struct err *e)
+{
+	struct fcgi *f = x->carrier;
+	int rc = x->gone ? -1 : flush(f);
+
+	if (rc == 0)
+		rc = link_send_file(&f->link, fd, offset, size);
+	if (done(x, rc == LINK_SHORT ? 0 : rc, e) != 0)
+		return -1;
+	if (rc == LINK_SHORT)
+		return err_set(
+		    e, ERR_GUEST, "the file became shorter while it was read");
+	x->bytes += size;
+	return 0;
+}
+
+int
 exchange_flush(struct exchange *x, struct err *e)
 {
 	return done(x, x->gone ? -1 : flush(x->carrier), e);

@@ -1,16 +1,19 @@
 /* Bytes of FastCGI connections. */
 #include "http/link.h"
 #include "lib/clock.h"
+#include "lib/fd.h"
 
 #include <errno.h>
 #include <poll.h>
 #include <string.h>
+#include <sys/sendfile.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 
 #define HEAD_READ (8 * 1024)
 #define HEAD_MAX (256 * 1024) /* nginx takes headers of 32 KiB */
 #define BATCH 2		      /* records at once: 64 KiB is over one */
+#define PAGES (60 * 1024)     /* of a file in a record: whole pages */
 
 void
 link_init(struct link *l, int watch, int stall_ms)
@@ -208,4 +211,44 @@ link_send(const struct link *l, const char *bytes, size_t size)
 			return -1;
 	}
 	return 0;
+}
+
+/* That many bytes of the file, the descriptor not blocking. */
+static int
+send_pages(const struct link *l, int fd, off_t *at, size_t size)
+{
+	while (size > 0) {
+		ssize_t n = sendfile(l->fd, fd, at, size);
+
+		if (n == 0)
+			return LINK_SHORT;
+		if (n > 0)
+			size -= (size_t)n;
+		else if ((errno != EAGAIN && errno != EINTR) ||
+			 wait_for(l, POLLOUT, l->stall_ms) <= 0)
+			return -1;
+	}
+	return 0;
+}
+
+int
+link_send_file(const struct link *l, int fd, uint64_t offset, uint64_t size)
+{
+	off_t at = (off_t)offset;
+	int rc = fd_set_nonblock(l->fd, 1);
+
+	while (size > 0 && rc == 0) {
+		size_t n = size < PAGES ? (size_t)size : PAGES;
+		char head[RECORD_HEAD];
+		struct iovec v = {head, RECORD_HEAD};
+
+		record_head(head, l->body.id, n);
+		rc = send_all(l, &v, 1);
+		if (rc == 0)
+			rc = send_pages(l, fd, &at, n);
+		size -= n;
+	}
+	/* sendfile(2) has no flag for it, and libfcgi is to wait. */
+	(void)fd_set_nonblock(l->fd, 0);
+	return rc;
 }

@@ -49,6 +49,13 @@ int link_await(struct link *l, int other_fd, int timeout_ms);
 int link_writable(const struct link *l);
 int link_send(const struct link *l, const char *bytes, size_t size);
 
+/* The same with what is in a file from there on, which is not copied here: the
+ * kernel sends its pages. LINK_SHORT where it ended before, in the middle of a
+ * record. */
+#define LINK_SHORT (-3)
+int link_send_file(
+    const struct link *l, int fd, uint64_t offset, uint64_t size);
+
 /* Take what still comes until the body ends or the peer closes. */
 void link_drain(struct link *l, int timeout_ms);
 

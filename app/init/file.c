@@ -15,6 +15,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -80,10 +81,11 @@ file_is_alone(const struct file_op *f)
 
 /* -- to the host ----------------------------------------------------------- */
 
-int
-file_send(struct file_op *f, const struct buf *frames)
+/* From there on. */
+static int
+send_rest(struct file_op *f, const struct buf *frames, size_t sent)
 {
-	for (size_t sent = 0; sent < frames->size;) {
+	while (sent < frames->size) {
 		ssize_t n =
 		    write(f->host, frames->data + sent, frames->size - sent);
 
@@ -96,6 +98,33 @@ file_send(struct file_op *f, const struct buf *frames)
 			return -1;
 	}
 	return 0;
+}
+
+int
+file_send(struct file_op *f, const struct buf *frames)
+{
+	return send_rest(f, frames, 0);
+}
+
+int
+file_send_open(struct file_op *f, const struct buf *frames, int fd)
+{
+	union {
+		char room[CMSG_SPACE(sizeof(int))];
+		struct cmsghdr head;
+	} rights = {.head = {.cmsg_len = CMSG_LEN(sizeof(int)),
+			.cmsg_level = SOL_SOCKET,
+			.cmsg_type = SCM_RIGHTS}};
+	struct iovec v = {frames->data, frames->size};
+	const struct msghdr m = {.msg_iov = &v,
+	    .msg_iovlen = 1,
+	    .msg_control = &rights,
+	    .msg_controllen = sizeof(rights)};
+
+	memcpy(CMSG_DATA(&rights.head), &fd, sizeof(fd));
+	/* What it cannot do is done without it, or fails in the same way. */
+	ssize_t n = sendmsg(f->host, &m, MSG_NOSIGNAL | MSG_DONTWAIT);
+	return send_rest(f, frames, n > 0 ? (size_t)n : 0);
 }
 
 int

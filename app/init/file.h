@@ -31,6 +31,8 @@ struct file_op {
 
 /* Send frames; -1: nobody reads any more, end without a word. */
 int file_send(struct file_op *f, const struct buf *frames);
+/* The same, and the open file with it, where the connection carries one. */
+int file_send_open(struct file_op *f, const struct buf *frames, int fd);
 /* A frame without a payload: WIRE_STARTED, WIRE_DONE. */
 int file_say(struct file_op *f, enum wire_type type);
 /* WIRE_FAIL, and the end. Returns -1. */

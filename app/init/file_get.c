@@ -138,7 +138,8 @@ file_get(struct file_op *f)
 		return -1;
 	file_describe(&st, file_name(f->x.path), "", &about);
 	wire_put_stat(&frame, &about);
-	if (file_send(f, &frame) != 0 || file_receive_read(f, &wanted) != 0)
+	if (file_send_open(f, &frame, fd) != 0 ||
+	    file_receive_read(f, &wanted) != 0)
 		return -1;
 	uint64_t there =
 	    about.size > wanted.offset ? about.size - wanted.offset : 0;

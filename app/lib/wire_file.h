@@ -14,6 +14,10 @@
  * WIRE_FAIL may come in place of any of these, also in the middle. Data flows
  *at the speed of the slower side: there are no windows, since nothing has to
  *get past it. A connection that closes before its WIRE_DATA_END undoes a PUT.
+ *
+ * Where the connection is a unix socket all the way, the opened file comes
+ *along with a GET's WIRE_STAT (SCM_RIGHTS): the host may read it itself, and
+ *leaves without a WIRE_READ then. Whoever does not look for it never has it.
  */
 #ifndef SBX_LIB_WIRE_FILE_H
 #define SBX_LIB_WIRE_FILE_H

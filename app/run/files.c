@@ -132,6 +132,12 @@ files_read(struct files *f, uint64_t offset, uint64_t size, struct err *e)
 }
 
 int
+files_opened(const struct files *f)
+{
+	return f->guest != NULL ? guest_file_opened(f->guest) : -1;
+}
+
+int
 files_next(
     struct files *f, const char **ret_bytes, size_t *ret_size, struct err *e)
 {

@@ -42,6 +42,7 @@ int files_next(
     struct files *f, const char **ret_bytes, size_t *ret_size, struct err *e);
 int files_send(struct files *f, const char *bytes, size_t size, struct err *e);
 int files_end(struct files *f, struct err *e);
+int files_opened(const struct files *f);
 int files_fd(const struct files *f); /* of a change */
 int files_check(struct files *f, struct err *e);
 int files_done(struct files *f, struct err *e);

@@ -347,6 +347,21 @@ a_file_that_shrinks_under_a_reader_cuts_the_reply(void **state)
 	assert_false(download_finish(fd));
 }
 
+/* Whoever sends it: what is open of it keeps nothing of the run. */
+static void
+a_run_that_is_deleted_under_a_reader_cuts_the_reply(void **state)
+{
+	char other[ULID_SIZE];
+
+	(void)state;
+	run_new(IMAGE_PLAIN, other);
+	free(
+	    file_sh(other, "dd if=/dev/zero of=s bs=1M count=200 2>/dev/null"));
+	int fd = download_begin(other, "s");
+	run_end(other);
+	assert_false(download_finish(fd));
+}
+
 /* Without a length too, since nginx sees the connection to the worker reset. */
 static void
 a_worker_that_dies_under_an_archive_breaks_the_reply(void **state)
@@ -379,6 +394,8 @@ main(void)
 		a_slow_upload_is_waited_for_and_a_stopped_one_is_not),
 	    cmocka_unit_test(a_reader_sees_one_version_whole),
 	    cmocka_unit_test(a_file_that_shrinks_under_a_reader_cuts_the_reply),
+	    cmocka_unit_test(
+		a_run_that_is_deleted_under_a_reader_cuts_the_reply),
 	    cmocka_unit_test(
 		a_worker_that_dies_under_an_archive_breaks_the_reply),
 	};

@@ -166,6 +166,36 @@ part_of_a_file_is_what_was_asked_for(void **state)
 	remove_it("f");
 }
 
+/* The same as what can be asked for, which can be still. */
+static void
+open_file_comes_along(void **state)
+{
+	struct wire_file rq = request(WIRE_FILE_GET, "f");
+	struct wire_stat stat;
+	struct err e = ERR_INIT;
+	const char *bytes;
+	char own[5] = "";
+	size_t size;
+
+	(void)state;
+	check_ok(put("f", "0123456789", 10, 10, &e), &e);
+	struct guest_file *f = start(&rq);
+	assert_int_equal(guest_file_opened(f), -1);
+	assert_int_equal(guest_file_stat(f, &stat, &e), 1);
+	int fd = guest_file_opened(f);
+	assert_true(fd >= 0);
+	assert_int_equal(pread(fd, own, 4, 3), 4);
+	assert_string_equal(own, "3456");
+	check_ok(guest_file_check(f, &e), &e);
+	check_ok(guest_file_read(f, 3, 4, &e), &e);
+	assert_int_equal(guest_file_opened(f), -1);
+	assert_int_equal(guest_file_next(f, &bytes, &size, &e), 1);
+	assert_int_equal(size, 4);
+	assert_memory_equal(bytes, own, 4);
+	guest_file_free(f);
+	remove_it("f");
+}
+
 static void
 empty_file_has_no_bytes(void **state)
 {
@@ -361,6 +391,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(file_comes_back_as_it_went),
 	    cmocka_unit_test(part_of_a_file_is_what_was_asked_for),
+	    cmocka_unit_test(open_file_comes_along),
 	    cmocka_unit_test(empty_file_has_no_bytes),
 	    cmocka_unit_test(entries_and_stats_are_told),
 	    cmocka_unit_test(file_moves_with_its_bytes),
