@@ -57,7 +57,9 @@ call_query(
 
 	if (bad)
 		return err_set(e, ERR_INPUT,
-		    "The query parameter %s has a bad percent-escape.", name);
+		    "The query parameter %s has a percent-escape that is "
+		    "malformed, or stands for NUL (%%00).",
+		    name);
 	*ret_value = value != NULL && *value != '\0' ? value : NULL;
 	return 0;
 }

@@ -134,5 +134,5 @@ api_exec(struct call *c, struct err *e)
 		return -1;
 	int rc = exec_in(c, &rq, &run, e);
 	inflight_end(c->slot, c->ctx.redis);
-	return rc;
+	return rc == 0 ? 0 : run_taken(&c->ctx, &run, e);
 }

@@ -62,7 +62,7 @@ act_on(struct call *c, const struct target *at, const json_t *body,
 		return -1;
 	int rc = execs_act(&c->ctx, &run, act, e);
 	inflight_end(c->slot, c->ctx.redis);
-	return rc;
+	return rc == 0 ? 0 : run_taken(&c->ctx, &run, e);
 }
 
 static int
@@ -233,5 +233,5 @@ api_exec_stdin(struct call *c, struct err *e)
 		return -1;
 	int rc = feed_exec(c, &act, &run, e);
 	inflight_end(c->slot, c->ctx.redis);
-	return rc == 0 ? answer_done(c, e) : -1;
+	return rc == 0 ? answer_done(c, e) : run_taken(&c->ctx, &run, e);
 }

@@ -5,20 +5,20 @@
 #include "api/files_list.h"
 #include "api/lease.h"
 #include "lib/clock.h"
+#include "run/exit.h"
 #include "run/files.h"
 
-#include <poll.h>
-
-/* Without a byte from the run. Removing a large tree says nothing until it is
- * done; whoever does not want to wait for it leaves. */
-#define QUIET_MS 600000
-#define TAKEOVER_MS 1000 /* between a mark's end and the grant */
-#define ASK_MS 50
+/* The run gets as long without a byte as the client does. */
+static int
+stall_ms(const struct call *c)
+{
+	return (int)c->ctx.config->client_stall_sec * 1000;
+}
 
 static struct guest_patience
 patience(const struct call *c)
 {
-	return (struct guest_patience){c->x->client_fd, QUIET_MS};
+	return (struct guest_patience){c->x->client_fd, stall_ms(c)};
 }
 
 /* -- reads --------------------------------------------------------------- */
@@ -39,7 +39,7 @@ answer(struct call *c, enum wire_file_what what, struct files *f, struct err *e)
 }
 
 static int
-read_in(struct call *c, const struct files_input *in, struct run *run,
+read_once(struct call *c, const struct files_input *in, struct run *run,
     struct err *e)
 {
 	const struct guest_patience p = patience(c);
@@ -50,6 +50,24 @@ read_in(struct call *c, const struct files_input *in, struct run *run,
 	int rc = answer(c, in->what, f, e);
 	files_free(f);
 	return rc;
+}
+
+/* What reads for us in the run can be killed there, by a takeover or by the run
+ * itself: then another does, from the start, unless the client has something of
+ * the answer already. */
+static int
+read_in(struct call *c, const struct files_input *in, struct run *run,
+    struct err *e)
+{
+	int64_t until = clock_mono_ms() + stall_ms(c);
+
+	if (read_once(c, in, run, e) == 0)
+		return 0;
+	bool ended = e->kind == ERR_GUEST || e->kind == ERR_ENGINE ||
+		     e->kind == ERR_RUN_NOT_RUNNING;
+	if (!ended || c->x->status != 0 || clock_left(until) == 0)
+		return -1;
+	return read_once(c, in, run, e);
 }
 
 int
@@ -92,30 +110,28 @@ change_in(struct call *c, const struct files_input *in, struct run *run,
 	return rc;
 }
 
-/*
- * What ended in the run without a word was perhaps ended by who takes the run
- * over with force, and has been waiting for this mark to go: the grant comes
- * right behind it. Returns -1.
- */
+/* Conditions are served for reads alone, and bodies are whole files (RFC 9110,
+ * 14.5): a change that left these out of account would do what its caller took
+ * care to exclude. */
 static int
-explain(struct call *c, const struct run *run, struct err *e)
+check_headers(const struct exchange *x, struct err *e)
 {
-	int64_t until = clock_mono_ms() + TAKEOVER_MS;
-	struct err ignored = ERR_INIT;
-	struct run now;
+	const struct {
+		const char *name, *value;
+	} refused[] = {
+	    {"If-Match", x->if_match},
+	    {"If-None-Match", x->if_none_match},
+	    {"If-Unmodified-Since", x->if_unmodified_since},
+	    {"Content-Range", x->content_range},
+	};
 
-	while ((e->kind == ERR_GUEST || e->kind == ERR_ENGINE) &&
-	       clock_left(until) > 0 &&
-	       run_get(c->ctx.redis, run->id, true, c->x->arena, &now,
-		   &ignored) == 0) {
-		if (now.lease_generation > run->lease_generation)
-			return err_set(e, ERR_LEASE_SUPERSEDED,
-			    "Run %s was given to %s meanwhile: this request "
-			    "was superseded.",
-			    run->id, now.lease_holder);
-		(void)poll(NULL, 0, ASK_MS);
-	}
-	return -1;
+	for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++)
+		if (*refused[i].value != '\0')
+			return err_set(e, ERR_INPUT,
+			    "The header %s is not served for changes of files: "
+			    "send the request without it.",
+			    refused[i].name);
+	return 0;
 }
 
 static int
@@ -125,7 +141,7 @@ change(struct call *c, struct err *e)
 	struct credential who;
 	struct run run;
 
-	if (files_input(c, &in, e) != 0 ||
+	if (files_input(c, &in, e) != 0 || check_headers(c->x, e) != 0 ||
 	    lease_credential_query(c, &who, e) != 0 ||
 	    inflight_begin(
 		c->slot, c->ctx.redis, in.id, &who, c->x->arena, &run, e) != 0)
@@ -133,7 +149,7 @@ change(struct call *c, struct err *e)
 	int rc = change_in(c, &in, &run, e);
 	inflight_end(c->slot, c->ctx.redis);
 	if (rc != 0)
-		return explain(c, &run, e);
+		return run_taken(&c->ctx, &run, e);
 	return exchange_reply(c->x, 204, NULL, NULL, 0, e);
 }
 

@@ -70,10 +70,12 @@ pour(struct call *c, struct files *f, uint64_t *ret_bytes, struct err *e)
 		if (exchange_write(c->x, bytes, size, e) != 0)
 			return -1;
 	/* The client is not to take what it has for all of it. */
-	if (more < 0)
+	if (more < 0) {
 		exchange_cut(c->x);
+		return -1;
+	}
 	*ret_bytes = c->x->bytes - before;
-	return more;
+	return 0;
 }
 
 /* The same out of the file itself. */

@@ -45,13 +45,12 @@ relay_release(struct relay *r)
 	buf_release(&r->out);
 }
 
-/* The last frame: by then another may have the run. */
+/* Before the last frame: by then another may have the run. */
 static void
-add_exit(struct relay *r, const struct wire_exit *x, const char *error)
+end_flight(struct relay *r)
 {
 	if (r->slot != NULL)
 		inflight_end(r->slot, r->call->ctx.redis);
-	exec_stream_exit(&r->stream, x, error, &r->out);
 }
 
 void
@@ -59,10 +58,11 @@ relay_lost(struct relay *r, const char *why)
 {
 	const struct wire_exit lost = {.code = -1};
 
+	end_flight(r);
 	if (why == NULL)
 		why = r->broken ? "the connection to the run was lost"
-				: run_lost(&r->call->ctx, r->run->id);
-	add_exit(r, &lost, why);
+				: run_lost(&r->call->ctx, r->run);
+	exec_stream_exit(&r->stream, &lost, why, &r->out);
 	(void)send_out(r);
 }
 
@@ -71,10 +71,11 @@ add_ending(struct relay *r, const struct wire_exit *x)
 {
 	const char *error = exec_view_error(x);
 
+	end_flight(r);
 	/* There may be more to it, by now. */
 	if (error != NULL && !x->fenced)
-		error = run_lost(&r->call->ctx, r->run->id);
-	add_exit(r, x, error);
+		error = run_lost(&r->call->ctx, r->run);
+	exec_stream_exit(&r->stream, x, error, &r->out);
 }
 
 /* Add what one event has to say; true after an exit. */

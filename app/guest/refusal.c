@@ -81,6 +81,11 @@ static const struct sentence of_files[] = {
     {WIRE_FAIL_LARGE, ERR_TOO_LARGE, "It is larger than may be uploaded: ", ""},
     {WIRE_FAIL_NAME, ERR_INPUT,
 	"A name is too long, or links lead in a circle: ", ""},
+    {WIRE_FAIL_FILE, ERR_FILE_NOT_DIRECTORY,
+	"It is a file, and not a directory: ", ""},
+    {WIRE_FAIL_INSIDE, ERR_INPUT,
+	"A directory cannot be moved into itself, or to a place below itself: ",
+	""},
     {0, ERR_NONE, NULL, NULL},
 };
 

@@ -35,6 +35,7 @@ struct exchange {
 	const char *query; /* raw, "" where none */
 	const char *authorization, *accept, *idempotency_key; /* "" if absent */
 	const char *range, *if_range, *if_none_match, *if_modified_since;
+	const char *content_range, *if_match, *if_unmodified_since;
 	int64_t content_length; /* -1 where unknown (chunked) */
 	bool head;		/* HEAD: the reply has no body */
 
@@ -85,8 +86,9 @@ int exchange_stream(
  * a HEAD they are told and not written. */
 int exchange_begin(struct exchange *x, int status, const char *content_type,
     uint64_t size, struct err *e);
-/* What was begun cannot be finished: the client is to see a broken connection,
- * and no end of the reply. */
+/* What was begun cannot be finished. Where nothing of it was sent yet it is
+ * taken back, header lines too, and status is 0: another reply can be made.
+ * Else the client is to see a broken connection, and no end of the reply. */
 void exchange_cut(struct exchange *x);
 int exchange_write(
     struct exchange *x, const void *bytes, size_t size, struct err *e);

@@ -47,6 +47,7 @@ open_head(struct err *e)
 struct fcgi *
 fcgi_new(int64_t stall_sec, int cut_fd, struct err *e)
 {
+	static const struct buf held = BUF_INIT(FCGI_HELD_MAX);
 	struct epoll_event event = {.events = EPOLLIN};
 	FD_AUTO watch = epoll_create1(EPOLL_CLOEXEC);
 
@@ -58,6 +59,7 @@ fcgi_new(int64_t stall_sec, int cut_fd, struct err *e)
 	if (head < 0)
 		return NULL;
 	struct fcgi *f = mem_zalloc(sizeof(*f));
+	f->held = held;
 	f->watch = fd_take(&watch);
 	f->head_fd = fd_take(&head);
 	link_init(&f->link, f->watch, (int)stall_sec * 1000);
@@ -70,6 +72,7 @@ fcgi_free(struct fcgi *f)
 	if (f == NULL)
 		return;
 	link_release(&f->link);
+	buf_release(&f->held);
 	fd_close(&f->head_fd);
 	fd_close(&f->watch);
 	free(f);
@@ -169,6 +172,9 @@ fill(struct fcgi *f, struct arena *a, struct exchange *x)
 	x->idempotency_key = param(f, a, "HTTP_IDEMPOTENCY_KEY");
 	x->range = param(f, a, "HTTP_RANGE");
 	x->if_range = param(f, a, "HTTP_IF_RANGE");
+	x->content_range = param(f, a, "HTTP_CONTENT_RANGE");
+	x->if_match = param(f, a, "HTTP_IF_MATCH");
+	x->if_unmodified_since = param(f, a, "HTTP_IF_UNMODIFIED_SINCE");
 	x->if_none_match = param(f, a, "HTTP_IF_NONE_MATCH");
 	x->if_modified_since = param(f, a, "HTTP_IF_MODIFIED_SINCE");
 	x->head = str_eq(x->method, "HEAD");
@@ -182,7 +188,8 @@ fcgi_begin(
     struct fcgi *f, int fd, struct arena *a, struct exchange *x, struct err *e)
 {
 	link_begin(&f->link, fd);
-	f->held = 0;
+	buf_reset(&f->held);
+	f->sent = false;
 	if (link_head(&f->link, FCGI_HEAD_SEC * 1000, e) == 0 &&
 	    parse_head(f, e) == 0) {
 		if (watch_peer(f, e) == 0) {
@@ -213,6 +220,8 @@ finish(struct fcgi *f, struct exchange *x)
 	/* Where it cannot write it closes: at once, being detached, and not
 	 * after two seconds of waiting for the peer. */
 	r->keepConnection = 1;
+	if (f->held.size > 0)
+		(void)FCGX_PutStr(f->held.data, (int)f->held.size, r->out);
 	(void)FCGX_Detach(r);
 	FCGX_Finish_r(r);
 	f->link.fd = r->ipcFd;

@@ -14,12 +14,17 @@
 
 #include <fcgiapp.h>
 
+/* libfcgi's buffer has 8 KiB, a record's head and padding in it: what is kept
+ * below that goes out as one record, together with the reply's end. */
+#define FCGI_HELD_MAX 8000u
+
 struct fcgi {
 	struct link link;
 	int watch;   /* epoll: the connection's end, and cut_fd */
 	int head_fd; /* a file in memory: the head, for libfcgi to read */
 	FCGX_Request request;
-	size_t held; /* bytes of the reply in libfcgi's buffer */
+	struct buf held; /* what of the reply has not been sent yet */
+	bool sent;	 /* some of it has been */
 	bool has_body;
 };
 

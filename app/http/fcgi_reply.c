@@ -6,29 +6,33 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-/* libfcgi's buffer has 8 KiB, a record's head and padding in it: kept below, it
- * is sent when it is told to and not before. */
-#define HELD_MAX 8000u
-
 static int
 flush(struct fcgi *f)
 {
-	if (f->held == 0)
+	FCGX_Request *r = &f->request;
+
+	if (f->held.size == 0)
 		return 0;
-	f->held = 0;
-	return link_writable(&f->link) != 0 ? -1 : FCGX_FFlush(f->request.out);
+	f->sent = true;
+	if (link_writable(&f->link) != 0 ||
+	    FCGX_PutStr(f->held.data, (int)f->held.size, r->out) < 0)
+		return -1;
+	buf_reset(&f->held);
+	return FCGX_FFlush(r->out);
 }
 
 /* What would fill libfcgi's buffer goes past it, as records of its own. */
 static int
 write_bytes(struct fcgi *f, const char *bytes, size_t size)
 {
-	if (size > HELD_MAX - f->held && flush(f) != 0)
+	if (size > FCGI_HELD_MAX - f->held.size && flush(f) != 0)
 		return -1;
-	if (size > HELD_MAX)
+	if (size > FCGI_HELD_MAX) {
+		f->sent = true;
 		return link_send(&f->link, bytes, size);
-	f->held += size;
-	return FCGX_PutStr(bytes, (int)size, f->request.out) < 0 ? -1 : 0;
+	}
+	buf_add(&f->held, bytes, size);
+	return 0;
 }
 
 static int
@@ -119,7 +123,16 @@ exchange_begin(struct exchange *x, int status, const char *content_type,
 void
 exchange_cut(struct exchange *x)
 {
-	x->gone = true;
+	struct fcgi *f = x->carrier;
+
+	if (f->sent) {
+		x->gone = true;
+		return;
+	}
+	buf_reset(&f->held);
+	x->status = 0;
+	x->bytes = 0;
+	x->header[0] = '\0';
 }
 
 int

@@ -35,7 +35,7 @@ file_mkdir(struct file_op *f)
 static int
 refuse_inside(struct file_op *f)
 {
-	return file_fail(f, WIRE_FAIL_NAME,
+	return file_fail(f, WIRE_FAIL_INSIDE,
 	    "A directory cannot be moved into itself, nor the whole of it");
 }
 

@@ -25,7 +25,7 @@ static int
 refuse(struct file_op *f, mode_t type, mode_t mode)
 {
 	if (type == S_IFDIR)
-		return file_fail_errno(f, f->x.path, ENOTDIR);
+		return file_fail(f, WIRE_FAIL_FILE, "It is a file");
 	return file_fail_errno(f, f->x.path, S_ISDIR(mode) ? EISDIR : ENXIO);
 }
 

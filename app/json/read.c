@@ -44,9 +44,11 @@ read_object(const char *bytes, size_t size, struct err *e)
 	json_t *o = json_loadb(bytes, size, JSON_ALLOW_NUL, &why);
 	if (o == NULL && json_error_code(&why) == json_error_numeric_overflow) {
 		(void)err_set(e, ERR_JSON,
-		    "Body must be JSON; it has a number out of range at "
-		    "line %d, column %d.",
-		    why.line, why.column);
+		    "Body must be JSON; the number at line %d, column %d is "
+		    "out of range: whole numbers go from %lld to %lld, others "
+		    "to about 1.8e308.",
+		    why.line, why.column, (long long)INT64_MIN,
+		    (long long)INT64_MAX);
 		return NULL;
 	}
 	if (o == NULL || !json_is_object(o)) {

@@ -97,7 +97,9 @@ enum wire_fail {
 	WIRE_FAIL_LARGE,	 /* more than the request's limit */
 	WIRE_FAIL_ARCHIVE,	 /* malformed, or an entry that is refused */
 	WIRE_FAIL_NAME,		 /* ENAMETOOLONG, ELOOP, EINVAL of a name */
-	WIRE_FAIL_LAST = WIRE_FAIL_NAME,
+	WIRE_FAIL_FILE,		 /* it is none, and must be a directory */
+	WIRE_FAIL_INSIDE,	 /* a directory that is to go into itself */
+	WIRE_FAIL_LAST = WIRE_FAIL_INSIDE,
 };
 
 struct wire_exec {

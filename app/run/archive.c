@@ -223,7 +223,7 @@ judge(const struct archive *a, struct err *e)
 	if (type == CONTAINER_FILE && what != WIRE_FILE_LIST)
 		return 0;
 	if (what == WIRE_FILE_LIST)
-		why = WIRE_FAIL_NOT_DIRECTORY;
+		why = WIRE_FAIL_FILE;
 	else if (type == CONTAINER_DIRECTORY)
 		why = WIRE_FAIL_DIRECTORY;
 	return archive_refused(&a->of, why, e);

@@ -15,6 +15,8 @@
 #define CODE_KILLED (128 + SIGKILL)
 #define ENDED_MS 3000 /* for the engine to notice that an init has ended */
 #define LOOK_MS 10
+#define TAKEN_MS 1000 /* between a mark's end and the grant */
+#define TAKEN_LOOK_MS 50
 #define REVIEW_MS 60000 /* more than an engine takes to stop and start */
 
 static const char engine_restart[] = "engine-restart";
@@ -133,9 +135,9 @@ run_not_running(const struct run *run, struct err *e)
 	    *run->exit_reason ? run->exit_reason : "no reason known");
 }
 
-/* What became of the run since it was read; 0 where nothing did. */
+/* The run's end since it was read, by its record; 0 where there was none. */
 static int
-changed_since(const struct run_ctx *ctx, const struct run *run, struct err *e)
+ended_since(const struct run_ctx *ctx, const struct run *run, struct err *e)
 {
 	struct arena a = ARENA_INIT;
 	struct err absent = ERR_INIT;
@@ -150,11 +152,6 @@ changed_since(const struct run_ctx *ctx, const struct run *run, struct err *e)
 	} else if (str_eq(now.state, "exited") ||
 		   str_eq(now.state, "destroying")) {
 		rc = run_not_running(&now, e);
-	} else if (now.lease_generation > run->lease_generation) {
-		rc = err_set(e, ERR_LEASE_SUPERSEDED,
-		    "Run %s was given to %s meanwhile: this request was "
-		    "superseded.",
-		    run->id, now.lease_holder);
 	}
 	arena_release(&a);
 	return rc;
@@ -166,12 +163,12 @@ run_exit_explain(const struct run_ctx *ctx, struct run *run, struct err *e)
 	struct err ignored = ERR_INIT;
 	bool present;
 
-	/* An exec that meets a teardown or a takeover fails in the engine or
-	 * in the guest, in many words of theirs. */
+	/* An exec that meets a teardown fails in the engine or in the guest, in
+	 * many words of theirs. */
 	if (e->kind != ERR_RUN_NOT_RUNNING && e->kind != ERR_ENGINE &&
 	    e->kind != ERR_GUEST && e->kind != ERR_PROXY)
 		return -1;
-	if (changed_since(ctx, run, e) != 0 ||
+	if (ended_since(ctx, run, e) != 0 ||
 	    run_exit_observe(ctx, run, &present, &ignored) != 0)
 		return -1;
 	if (!present)
@@ -198,17 +195,41 @@ run_has_ended(const struct run_ctx *ctx, const char *id)
 	return ended;
 }
 
+int
+run_taken(const struct run_ctx *ctx, const struct run *run, struct err *e)
+{
+	int64_t until = clock_mono_ms() + TAKEN_MS;
+	struct arena a = ARENA_INIT;
+	struct err ignored = ERR_INIT;
+	struct run now;
+
+	while ((e->kind == ERR_GUEST || e->kind == ERR_ENGINE) &&
+	       clock_left(until) > 0 &&
+	       run_get(ctx->redis, run->id, true, &a, &now, &ignored) == 0) {
+		if (now.lease_generation > run->lease_generation)
+			(void)err_set(e, ERR_LEASE_SUPERSEDED,
+			    "Run %s was given to %s meanwhile: this request "
+			    "was superseded.",
+			    run->id, now.lease_holder);
+		else
+			(void)poll(NULL, 0, TAKEN_LOOK_MS);
+		arena_reset(&a);
+	}
+	arena_release(&a);
+	return -1;
+}
+
 const char *
-run_lost(const struct run_ctx *ctx, const char *id)
+run_lost(const struct run_ctx *ctx, const struct run *was)
 {
 	struct arena a = ARENA_INIT;
-	struct err e = ERR_INIT;
+	struct err e = ERR_INIT, killed = {.kind = ERR_GUEST};
 	struct run run;
 	bool present = true;
 	const char *why = "the command was killed from outside, with all that "
 			  "ran in the run";
 
-	if (run_get(ctx->redis, id, true, &a, &run, &e) != 0)
+	if (run_get(ctx->redis, was->id, true, &a, &run, &e) != 0)
 		why = e.kind == ERR_RUN_ABSENT
 			  ? "the run was destroyed"
 			  : "the connection to the run was lost";
@@ -218,6 +239,9 @@ run_lost(const struct run_ctx *ctx, const char *id)
 		 (!present || str_eq(run.state, "exited")))
 		why = run.oom_killed ? "the run ended: out of memory"
 				     : "the run ended";
+	else if (run_taken(ctx, was, &killed) != 0 &&
+		 killed.kind == ERR_LEASE_SUPERSEDED)
+		why = "the run was given to somebody else";
 	arena_release(&a);
 	return why;
 }

@@ -32,16 +32,24 @@ int run_exit_review(const struct run_ctx *ctx, struct run *run,
 /* Fill *e with ERR_RUN_NOT_RUNNING and why, from the record. Returns -1. */
 int run_not_running(const struct run *run, struct err *e);
 
-/* *e is why a command could not start. Where the run was destroyed, given to
- * somebody else, or its container has ended, say that instead, and record an
- * end. Returns -1. */
+/* *e is why a command could not start. Where the run was destroyed, or its
+ * container has ended, say that instead, and record an end. Returns -1. */
 int run_exit_explain(const struct run_ctx *ctx, struct run *run, struct err *e);
 
 /* The engine says that the run's container has ended, or is not there. */
 bool run_has_ended(const struct run_ctx *ctx, const char *id);
 
+/*
+ * *e is why an operation failed that was in flight, and is no more. What ended
+ * in the run without a word was perhaps ended by who takes the run over with
+ * force, and has been waiting for its mark to go: the grant comes right behind
+ * that. Where it does, *e becomes ERR_LEASE_SUPERSEDED. run is the record that
+ * it was admitted with. Returns -1.
+ */
+int run_taken(const struct run_ctx *ctx, const struct run *run, struct err *e);
+
 /* Why what ran in a run vanished from under its caller, as a sentence that
- * lives as long as the program. */
-const char *run_lost(const struct run_ctx *ctx, const char *id);
+ * lives as long as the program; as with run_taken, it is not in flight. */
+const char *run_lost(const struct run_ctx *ctx, const struct run *was);
 
 #endif

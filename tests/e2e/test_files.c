@@ -295,7 +295,8 @@ a_list_tells_what_is_there(void **state)
 	assert_string_equal(text(odd, "nameBase64"), "Yf9i");
 	REPLY_AUTO empty = file_do("GET", run, "d?list=1");
 	assert_int_equal(json_array_size(json_at(empty.json, "entries")), 0);
-	file_fails("GET", run, "f?list=1", 409, "not_a_directory", NULL);
+	file_fails("GET", run, "f?list=1", 409, "not_a_directory",
+	    "a file, and not a directory: f");
 	file_fails("GET", run, "x?list=1", 404, "file_not_found", NULL);
 	REPLY_AUTO head = file_do("HEAD", run, "?list=1");
 	assert_int_equal(head.status, 200);

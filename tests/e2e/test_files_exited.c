@@ -189,7 +189,7 @@ what_is_no_file_is_answered_at_once(void **state)
 	    {"d", "is_a_directory", "d", 409},
 	    {"fifo", "not_a_file", "fifo", 400},
 	    {"a/b", "not_a_directory", "a/b", 409},
-	    {"a?list=1", "not_a_directory", "a", 409}};
+	    {"a?list=1", "not_a_directory", "a file", 409}};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {

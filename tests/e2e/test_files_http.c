@@ -230,6 +230,47 @@ a_body_comes_with_a_length_or_in_chunks(void **state)
 	}
 }
 
+/* RFC 9110, 14.5; and no condition is passed over in silence. */
+static void
+changes_with_headers_that_are_not_served_are_refused(void **state)
+{
+	static const char *const lines[] = {"If-Match: *", "If-None-Match: *",
+	    "If-Unmodified-Since: yesterday", "Content-Range: bytes 0-0/3"};
+	static const char *const changes[][2] = {{"PUT", "h"},
+	    {"PUT", "?archive=tar"}, {"POST", "h?move=i"},
+	    {"POST", "j?mkdir=1"}, {"DELETE", "h"}};
+
+	(void)state;
+	file_put(run, "h", "old");
+	for (size_t i = 0; i < 4 * 5; i++) {
+		const char *const *change = changes[i / 4];
+		char *name = strdup(lines[i % 4]);
+
+		REPLY_AUTO r = http_do(change[0], file_url(run, change[1]), "x",
+		    lines[i % 4], NULL);
+		*strchr(name, ':') = '\0';
+		check_problem(&r, 400, "invalid_input", name);
+		free(name);
+	}
+	file_is(run, "h", "old");
+}
+
+static void
+mistakes_are_called_by_their_names(void **state)
+{
+	(void)state;
+	free(file_sh(run, "mkdir -p in/e && ln -s in li"));
+	file_fails("POST", run, "in?move=in/e/x", 400, "invalid_input",
+	    "into itself, or to a place below itself: in -> in/e/x");
+	file_fails("POST", run, "in?move=li/x", 400, "invalid_input", "itself");
+	file_fails("DELETE", run, "in?owner=%00", 400, "invalid_input", "NUL");
+	REPLY_AUTO r = http_do("POST", run_url(run, "exec"),
+	    "{\"cmd\":\"true\",\"timeoutSec\":9223372036854775808}", NULL);
+	check_problem(&r, 400, "invalid_json",
+	    "column 46 is out of range: whole numbers go from "
+	    "-9223372036854775808 to 9223372036854775807");
+}
+
 /* Nothing of it is seen before its end, and nothing is left of it. */
 static void
 an_upload_that_is_cut_off_leaves_the_old_file(void **state)
@@ -389,6 +430,9 @@ main(void)
 	    cmocka_unit_test(
 		an_upload_over_the_limit_is_refused_and_changes_nothing),
 	    cmocka_unit_test(a_body_comes_with_a_length_or_in_chunks),
+	    cmocka_unit_test(
+		changes_with_headers_that_are_not_served_are_refused),
+	    cmocka_unit_test(mistakes_are_called_by_their_names),
 	    cmocka_unit_test(an_upload_that_is_cut_off_leaves_the_old_file),
 	    cmocka_unit_test(
 		a_slow_upload_is_waited_for_and_a_stopped_one_is_not),

@@ -247,7 +247,8 @@ force_kills_what_runs_and_grants(void **state)
 	assert_int_equal(granted(&lease), 1);
 	EXECUTED_AUTO x = exec_finish(s);
 	assert_int_equal(json_integer_value(json_at(x.exit, "exitCode")), -1);
-	assert_non_null(json_object_get(x.exit, "error"));
+	assert_string_equal(json_string_value(json_at(x.exit, "error")),
+	    "the run was given to somebody else");
 	stream_close(s);
 	EXECUTED_AUTO left = exec_json(run,
 	    json_pack("{s:s, s:s, s:i}", "cmd", "ps | grep -c '[s]leep 1000'",

@@ -151,6 +151,22 @@ route_events(struct call *c, struct err *e)
 	return say(c, "data: end\n\n", e);
 }
 
+/* A reply that fails after so many bytes. */
+static int
+route_cut(struct call *c, struct err *e)
+{
+	size_t size = (size_t)number(c, "size");
+	BUF_AUTO body = BUF_INIT(size + 1);
+
+	memset(buf_grow(&body, size), 'x', size);
+	exchange_header(c->x, "ETag", "\"x\"");
+	if (exchange_begin(c->x, 200, "text/plain", size + 1, e) != 0 ||
+	    exchange_write(c->x, body.data, size, e) != 0)
+		return -1;
+	exchange_cut(c->x);
+	return err_set(e, ERR_GUEST, "cut");
+}
+
 static int
 route_flood(struct call *c, struct err *e)
 {
@@ -210,6 +226,7 @@ static const struct route table[] = {
     {"GET", "/fail", route_fail, .open = true},
     {"GET", "/big", route_big, .open = true},
     {"GET", "/events", route_events, .open = true},
+    {"GET", "/cut", route_cut, .open = true},
     {"GET", "/flood", route_flood, .open = true},
     {"GET", "/wait", route_wait, .open = true},
     {"GET", "/mute", wait_gone, .open = true},

@@ -408,6 +408,25 @@ connections_that_say_nothing_do_not_hold_a_thread(void **state)
 	assert_int_equal(r.out.size, 0);
 }
 
+static void
+a_reply_that_fails_is_a_problem_while_nothing_of_it_was_sent(void **state)
+{
+	(void)state;
+	for (int size = 0; size <= 7000; size += 3500) {
+		char target[40];
+
+		(void)snprintf(target, sizeof(target), "/cut?size=%d", size);
+		struct fcgi_reply r = get(target);
+		assert_int_equal(fcgi_status(&r), 502);
+		assert_non_null(strstr(fcgi_body(&r), "guest_failed"));
+		assert_null(strstr(r.out.data, "xxx"));
+		assert_null(strstr(r.out.data, "ETag"));
+		assert_true(r.ended);
+		fcgi_reply_release(&r);
+	}
+	check_alive();
+}
+
 #define FCGI_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int
@@ -425,6 +444,8 @@ main(void)
 	    FCGI_TEST(a_body_beyond_its_ceiling_is_refused_announced_or_not),
 	    FCGI_TEST(an_answer_before_the_body_reaches_a_sender_that_goes_on),
 	    FCGI_TEST(a_large_reply_comes_whole),
+	    FCGI_TEST(
+		a_reply_that_fails_is_a_problem_while_nothing_of_it_was_sent),
 	    FCGI_TEST(a_client_that_leaves_in_mid_body_is_noticed),
 	    FCGI_TEST(an_abort_record_in_mid_body_ends_the_request),
 	    FCGI_TEST(a_body_that_looks_like_requests_is_never_executed),

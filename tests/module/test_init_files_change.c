@@ -115,11 +115,11 @@ moves_that_make_no_sense_are_refused(void **state)
 	file_inside(make_tree);
 	assert_int_equal(move("no", "new/x"), WIRE_FAIL_ABSENT);
 	assert_false(file_is_there("/work/new"));
-	assert_int_equal(move("d", "d/x"), WIRE_FAIL_NAME);
-	assert_int_equal(move("d", "d/x/y"), WIRE_FAIL_NAME);
+	assert_int_equal(move("d", "d/x"), WIRE_FAIL_INSIDE);
+	assert_int_equal(move("d", "d/x/y"), WIRE_FAIL_INSIDE);
 	assert_false(file_is_there("/work/d/x"));
-	assert_int_equal(move("d", "to-d/y"), WIRE_FAIL_NAME);
-	assert_int_equal(move("", "x"), WIRE_FAIL_NAME);
+	assert_int_equal(move("d", "to-d/y"), WIRE_FAIL_INSIDE);
+	assert_int_equal(move("", "x"), WIRE_FAIL_INSIDE);
 	assert_int_equal(move("a", ""), WIRE_FAIL_EXISTS);
 	assert_int_equal(move("a", "d"), WIRE_FAIL_EXISTS);
 	assert_int_equal(move("a", "empty"), WIRE_FAIL_EXISTS);

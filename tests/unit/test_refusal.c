@@ -118,6 +118,11 @@ sentences_about_files_are_made_of_the_request(void **state)
 		"Something else is there already: a -> b"},
 	    {WIRE_FAIL_DIRECTORY, ERR_FILE_DIRECTORY, "d", "",
 		"It is a directory: d"},
+	    {WIRE_FAIL_FILE, ERR_FILE_NOT_DIRECTORY, "f", "",
+		"It is a file, and not a directory: f"},
+	    {WIRE_FAIL_INSIDE, ERR_INPUT, "d", "d/e",
+		"A directory cannot be moved into itself, or to a place below "
+		"itself: d -> d/e"},
 	    {WIRE_FAIL_ARCHIVE, ERR_INPUT, "d", "", "archive: said"},
 	    {WIRE_FAIL_FENCED, ERR_LEASE_SUPERSEDED, "d", "",
 		"superseded: said"},
