@@ -6,6 +6,7 @@
 #include <stdatomic.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 
 #define PAGE 4096u
 
@@ -99,6 +100,22 @@ ops_reaped(struct ops *o, pid_t pid)
 		if (o->op[i].pid == pid)
 			ended(&o->op[i]);
 	give_back(o);
+}
+
+void
+ops_resume(const struct ops *o)
+{
+	for (size_t i = 0; i < OPS_MAX; i++) {
+		siginfo_t si = {.si_pid = 0};
+		pid_t pid = o->op[i].pid;
+
+		/* Asked of each: who stops one all the time, or a child that is
+		 * no operation, hides no other. */
+		if (pid > 0 &&
+		    waitid(P_PID, (id_t)pid, &si, WSTOPPED | WNOHANG) == 0 &&
+		    si.si_pid == pid)
+			(void)kill(pid, SIGCONT);
+	}
 }
 
 struct op *

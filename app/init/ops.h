@@ -32,6 +32,8 @@ struct ops *ops_new(void);
 struct op *ops_take(struct ops *o);
 void op_forked(struct op *op, pid_t pid); /* pid <= 0: it was not */
 void ops_reaped(struct ops *o, pid_t pid);
+/* Let those that were stopped go on, each once however often it was. */
+void ops_resume(const struct ops *o);
 
 /* Those that are taken, one after another from NULL on; NULL: that was all. */
 struct op *ops_next(struct ops *o, const struct op *after);

@@ -93,6 +93,9 @@ serve_until_told(struct serve *server, int signals)
 		/* Before anything is forked: a pid that is free again must not
 		 * be taken for its former owner. */
 		reap(server);
+		/* Root of the run can stop what keeps deadlines. */
+		if (p[0].revents)
+			serve_resume(server);
 		serve_step(server, p + 1);
 	}
 	return 0;

@@ -405,3 +405,10 @@ serve_reaped(struct serve *s, pid_t pid)
 	if (s->ops != NULL)
 		ops_reaped(s->ops, pid);
 }
+
+void
+serve_resume(struct serve *s)
+{
+	if (s->ops != NULL)
+		ops_resume(s->ops);
+}

@@ -59,4 +59,7 @@ void serve_step(struct serve *s, const struct pollfd *p);
 
 void serve_reaped(struct serve *s, pid_t pid);
 
+/* Some child may have been stopped: no process of an operation stays so. */
+void serve_resume(struct serve *s);
+
 #endif

@@ -16,6 +16,7 @@
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
+#include <sys/ptrace.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -291,4 +292,28 @@ int
 pid1_children(const struct pid1 *r)
 {
 	return pid1_signal_children(r, 0);
+}
+
+pid_t
+pid1_hold_child(const struct pid1 *r)
+{
+	char path[80], text[32] = "";
+	int status;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/task/%d/children",
+	    (int)r->pid, (int)r->pid);
+	FD_AUTO fd = open(path, O_RDONLY | O_CLOEXEC);
+	assert_true(fd >= 0 && read(fd, text, sizeof(text) - 1) > 0);
+	pid_t child = (pid_t)strtol(text, NULL, 10);
+	assert_int_equal(ptrace(PTRACE_SEIZE, child, NULL, NULL), 0);
+	assert_int_equal(ptrace(PTRACE_INTERRUPT, child, NULL, NULL), 0);
+	assert_int_equal(waitpid(child, &status, __WALL), child);
+	assert_true(WIFSTOPPED(status));
+	return child;
+}
+
+void
+pid1_let_go(pid_t child)
+{
+	assert_int_equal(ptrace(PTRACE_DETACH, child, NULL, NULL), 0);
 }

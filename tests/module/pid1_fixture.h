@@ -45,6 +45,11 @@ void pid1_do_inside(const struct pid1 *r, void (*act)(void));
 int pid1_signal_children(const struct pid1 *r, int number);
 int pid1_children(const struct pid1 *r);
 
+/* Its only child does nothing from now on, until that is let go. (PID 1 lets a
+ * child that was stopped go on at once.) */
+pid_t pid1_hold_child(const struct pid1 *r);
+void pid1_let_go(pid_t child);
+
 /* Its exit status, once it has ended. */
 int pid1_end_status(struct pid1 *r);
 

@@ -299,24 +299,39 @@ a_stopped_supervisor_does_as_it_is_told(void **state)
 /* -- fences ---------------------------------------------------------------- */
 
 static void
-fence(uint64_t generation)
+begin_fence(struct init *in, uint64_t generation)
 {
 	BUF_AUTO frame = BUF_INIT(64);
+	struct err e = ERR_INIT;
+
+	wire_put_fence(&frame, generation);
+	object_call(in);
+	check_ok(fd_write_all(in->to, frame.data, frame.size,
+		     clock_mono_ms() + PATIENCE_MS, &e),
+	    &e);
+}
+
+static void
+end_fence(struct init *in)
+{
 	struct wire_fenced fenced;
 	struct err e = ERR_INIT;
 	const char *payload;
-	struct init in;
 	size_t size;
 
-	wire_put_fence(&frame, generation);
-	object_call(&in);
-	check_ok(fd_write_all(in.to, frame.data, frame.size,
-		     clock_mono_ms() + PATIENCE_MS, &e),
-	    &e);
-	assert_int_equal(init_next(&in, &payload, &size), WIRE_FENCED);
+	assert_int_equal(init_next(in, &payload, &size), WIRE_FENCED);
 	check_ok(wire_get_fenced(payload, size, &fenced, &e), &e);
 	assert_true(fenced.done);
-	object_hang_up(&in);
+	object_hang_up(in);
+}
+
+static void
+fence(uint64_t generation)
+{
+	struct init in;
+
+	begin_fence(&in, generation);
+	end_fence(&in);
 }
 
 static void
@@ -357,14 +372,19 @@ a_host_that_lost_the_run_can_leave_nothing_behind(void **state)
 	    .go_on = true,
 	    .generation = 1};
 	struct outcome o;
-	struct init in;
+	struct init in, fencing, late;
 
 	(void)state;
 	object_start(&in, &x);
 	/* It hears both at once. */
-	assert_int_equal(pid1_signal_children(&objects_run, SIGSTOP), 1);
+	pid_t supervisor = pid1_hold_child(&objects_run);
 	init_say(&in, WIRE_DETACH, NULL, 0);
-	fence(2);
+	begin_fence(&fencing, 2);
+	object_call(&late);
+	init_request(&late, &x);
+	assert_int_equal(object_refusal(&late), WIRE_FAIL_FENCED);
+	pid1_let_go(supervisor);
+	end_fence(&fencing);
 	init_finish(&in, NULL, 0, &o);
 	assert_true(o.exit.fenced);
 	assert_int_equal(init_marked(), 0);

@@ -4,6 +4,7 @@
  */
 #include "../wait.h"
 #include "init_fixture.h"
+#include "lib/clock.h"
 #include "lib/fd.h"
 
 #include <pthread.h>
@@ -209,6 +210,34 @@ supervisor_cannot_be_ended_by_a_term(void **state)
 }
 
 static void
+assert_ends_in_time(const char *script)
+{
+	const struct wire_exec x = {.script = script, .timeout_ms = 300};
+	int64_t began = clock_mono_ms();
+	struct outcome o;
+
+	init_run(&x, NULL, 0, &o);
+	assert_true(o.exit.timed_out);
+	assert_true(clock_mono_ms() < began + 4000);
+	assert_int_equal(init_marked(), 0);
+	outcome_release(&o);
+}
+
+static void
+supervisor_that_was_stopped_keeps_its_deadline(void **state)
+{
+	(void)state;
+	assert_ends_in_time("kill -STOP $PPID; sleep 1013");
+}
+
+static void
+supervisor_that_is_stopped_all_the_time_keeps_its_deadline(void **state)
+{
+	(void)state;
+	assert_ends_in_time("while :; do kill -STOP $PPID; done");
+}
+
+static void
 command_goes_with_a_supervisor_that_was_killed(void **state)
 {
 	const struct wire_exec x = {.script = "while :; do sleep 1; done"};
@@ -376,6 +405,9 @@ main(int argc, char **argv)
 	    cmocka_unit_test(host_that_only_stops_sending_has_left),
 	    cmocka_unit_test(host_that_only_stops_reading_has_left),
 	    cmocka_unit_test(supervisor_cannot_be_ended_by_a_term),
+	    cmocka_unit_test(supervisor_that_was_stopped_keeps_its_deadline),
+	    cmocka_unit_test(
+		supervisor_that_is_stopped_all_the_time_keeps_its_deadline),
 	    cmocka_unit_test(command_goes_with_a_supervisor_that_was_killed),
 	    cmocka_unit_test(
 		exit_comes_while_a_background_child_holds_the_output),
