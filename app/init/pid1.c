@@ -2,6 +2,7 @@
 #include "init/pid1.h"
 #include "init/serve.h"
 #include "init/user.h"
+#include "init/work.h"
 #include "lib/clock.h"
 
 #include <errno.h>
@@ -15,33 +16,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define WORK "/work"
 /* The longest life of a run: where nobody is left to end it, it ends itself. */
 #define LIFE_MS (INT64_C(24) * 60 * 60 * 1000)
-
-/* Give /work to the user: it alone, not what an image has in it. */
-static int
-make_work(const struct passwd_user *u)
-{
-	struct stat st;
-
-	if (mkdir(WORK, 0755) != 0 && errno != EEXIST)
-		return -1;
-	if (stat(WORK, &st) != 0)
-		return -1;
-	if (!S_ISDIR(st.st_mode)) {
-		errno = ENOTDIR;
-		return -1;
-	}
-	/* Where an image made it a link, the target has its owner. */
-	if (lstat(WORK, &st) != 0 || !S_ISDIR(st.st_mode) || u->uid == 0)
-		return 0;
-	if (st.st_uid != u->uid && lchown(WORK, u->uid, u->gid) != 0)
-		return -1;
-	if ((st.st_mode & S_IRWXU) != S_IRWXU)
-		return chmod(WORK, (st.st_mode & 07777) | S_IRWXU);
-	return 0;
-}
 
 static void
 reap(struct serve *server)
@@ -118,15 +94,15 @@ pid1_run(const char *user, const char *socket, uint64_t memory_mib)
 	/* The run is of use all the same: an exec may name another user. */
 	if (user_find(user, &u, NULL, &e) != 0)
 		(void)fprintf(stderr, "sbx-init: %s\n", e.text);
-	if (make_work(&u) != 0) {
-		(void)fprintf(stderr, "sbx-init: cannot make %s: %s\n", WORK,
-		    strerror(errno));
+	if (work_make(&u) != 0) {
+		(void)fprintf(stderr, "sbx-init: cannot make %s: %s\n",
+		    WORK_PATH, strerror(errno));
 		return 1;
 	}
 	int signals = signalfd(-1, &all, SFD_CLOEXEC | SFD_NONBLOCK);
 	if (signals < 0)
 		return 1;
-	serve_init(&server, memory_mib);
+	serve_init(&server, &u, memory_mib);
 	if (serve_open(&server, socket, &e) != 0)
 		(void)fprintf(stderr, "sbx-init: %s\n", e.text);
 	(void)prctl(PR_SET_NAME, PID1_NAME);

@@ -3,6 +3,7 @@
 #include "init/kept.h"
 #include "init/peer.h"
 #include "init/start.h"
+#include "init/work.h"
 #include "lib/clock.h"
 #include "lib/fd.h"
 #include "lib/wire_object.h"
@@ -22,9 +23,10 @@
 #define LIST_SOME (16u * 1024) /* of a list, at a time */
 
 void
-serve_init(struct serve *s, uint64_t memory_mib)
+serve_init(struct serve *s, const struct passwd_user *user, uint64_t memory_mib)
 {
 	s->listener = -1;
+	s->user = user;
 	s->memory = kept_memory(memory_mib);
 	s->ops = NULL;
 	for (int i = 0; i < SERVE_PENDING; i++)
@@ -269,6 +271,9 @@ begin(struct serve *s, struct serve_connection *c, const char *first)
 {
 	enum wire_fail why;
 	const char *text;
+
+	/* Such a process looks for it by itself, and as another user. */
+	work_restore(s->user);
 	int rc = first[WIRE_HEAD - 1] == WIRE_FILE
 		     ? start_file(s->ops, c->fd, &why, &text)
 		     : start_exec(s->ops, c->fd, wire_peek_keep(first),

@@ -11,6 +11,7 @@
 #include "init/act.h"
 #include "init/ops.h"
 #include "lib/err.h"
+#include "lib/passwd.h"
 
 #include <poll.h>
 #include <stdint.h>
@@ -37,7 +38,8 @@ struct serve_connection {
 
 struct serve {
 	int listener;
-	uint64_t memory; /* for kept execs, in bytes */
+	const struct passwd_user *user; /* whose /work is */
+	uint64_t memory;		/* for kept execs, in bytes */
 	struct ops *ops;
 	struct serve_connection connection[SERVE_PENDING];
 };
@@ -45,8 +47,10 @@ struct serve {
 #define SERVE_POLLS (SERVE_PENDING + 1)
 
 /* Before serve_open, and after one that failed, the calls below do nothing.
- * memory_mib is the run's limit, 0 where it is not known. */
-void serve_init(struct serve *s, uint64_t memory_mib);
+ * user, who stays the caller's, is the image's; memory_mib is the run's limit,
+ * 0 where it is not known. */
+void serve_init(
+    struct serve *s, const struct passwd_user *user, uint64_t memory_mib);
 
 /* Listen on path, for root alone; NULL: on an abstract name (init/peer.h). */
 int serve_open(struct serve *s, const char *path, struct err *e);

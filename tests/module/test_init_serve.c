@@ -1,5 +1,6 @@
 /* guest/ over the socket of sbx-init as PID 1, which serves on it. */
 #include "../wait.h"
+#include "guest/file.h"
 #include "guest/guest.h"
 #include "init_fixture.h"
 #include "lib/fd.h"
@@ -7,6 +8,7 @@
 
 #include <signal.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -16,17 +18,22 @@
 static struct pid1 run;
 static struct guest_place place;
 
+static void
+open_run_of(const char *user)
+{
+	run = pid1_root();
+	pid1_put_shell(&run);
+	pid1_start_ready(&run, user);
+	place = (struct guest_place){"", run.root, run.pid, WIRE_VERSION};
+	(void)signal(SIGPIPE, SIG_IGN);
+}
+
 static int
 open_run(void **state)
 {
 	(void)state;
-	if (geteuid() != 0)
-		return 0;
-	run = pid1_root();
-	pid1_put_shell(&run);
-	pid1_start_ready(&run, "");
-	place = (struct guest_place){"", run.root, run.pid, WIRE_VERSION};
-	(void)signal(SIGPIPE, SIG_IGN);
+	if (geteuid() == 0)
+		open_run_of("");
 	return 0;
 }
 
@@ -40,17 +47,23 @@ close_run(void **state)
 }
 
 static struct guest *
-try(const char *script, uint64_t generation, struct err *e)
+try_in(const char *cwd, const char *script, uint64_t generation, struct err *e)
 {
 	static const char *const env[] = {"PATH=/bin", NULL};
 	const struct wire_exec x = {.script = script,
 	    .env = env,
-	    .cwd = "/",
+	    .cwd = cwd,
 	    .user = "",
 	    .generation = generation};
 	const struct guest_order order = {.exec = &x};
 
 	return guest_exec(NULL, &place, &order, e);
+}
+
+static struct guest *
+try(const char *script, uint64_t generation, struct err *e)
+{
+	return try_in("/", script, generation, e);
 }
 
 static struct guest *
@@ -280,6 +293,58 @@ a_stopped_supervisor_does_not_hold_up_a_fence(void **state)
 	assert_true(finish(g, NULL).exit.fenced);
 }
 
+/* (From outside, and in a root of its own: it can be no other's.) */
+static void
+remove_work(void)
+{
+	assert_int_equal(rmdir(pid1_inside(&run, "/work")), 0);
+}
+
+static void
+assert_work(void)
+{
+	struct stat st;
+
+	assert_int_equal(lstat(pid1_inside(&run, "/work"), &st), 0);
+	assert_true(S_ISDIR(st.st_mode));
+	assert_int_equal(st.st_mode & 07777, 0755);
+	assert_int_equal(st.st_uid, 1234);
+	assert_int_equal(st.st_gid, 5678);
+}
+
+static void
+work_that_was_removed_is_there_for_what_comes_next(void **state)
+{
+	const struct wire_file look = {.what = WIRE_FILE_LIST,
+	    .user = "1234:5678",
+	    .root = "/work",
+	    .path = "",
+	    .to = ""};
+	const struct guest_patience patience = {-1, PATIENCE_MS};
+	struct err e = ERR_INIT;
+	struct wire_stat st;
+
+	need_root();
+	(void)close_run(state);
+	open_run_of("1234:5678");
+	assert_int_equal(chmod(run.root, 0755), 0);
+	assert_work();
+	remove_work();
+	struct guest *g = try_in("/work", "exit 3", 0, &e);
+	if (g == NULL)
+		fail_msg("%s", e.text);
+	assert_int_equal(finish(g, NULL).exit.code, 3);
+	assert_work();
+	remove_work();
+	struct guest_file *f =
+	    guest_file_open(NULL, &place, &look, &patience, &e);
+	if (f == NULL)
+		fail_msg("%s", e.text);
+	check_ok(guest_file_stat(f, &st, &e), &e);
+	guest_file_free(f);
+	assert_work();
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, open_run, close_run)
 
 int
@@ -297,6 +362,7 @@ main(void)
 	    TEST(a_fence_below_another_tells_what_is_known),
 	    TEST(a_fence_leaves_what_is_in_the_background),
 	    TEST(a_stopped_supervisor_does_not_hold_up_a_fence),
+	    TEST(work_that_was_removed_is_there_for_what_comes_next),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
