@@ -200,6 +200,18 @@ on_feed(struct exec *s)
 		host_end_input(&s->host);
 }
 
+/* The host was about to leave a command that has ended by itself meanwhile:
+ * that comes to the same. Its WIRE_DETACH may come when nobody is here to read
+ * it, so what was asked for tells: kept, but for neither a terminal nor a lost
+ * host. */
+static void
+leave_ended(struct exec *s)
+{
+	if (s->ring != NULL && !s->x.go_on && s->x.cols == 0 &&
+	    s->life.ending_at == LIFE_NEVER)
+		atomic_store(&s->object->detached, true);
+}
+
 /* Put the exit frame out once all that must precede it is. */
 static void
 conclude(struct exec *s)
@@ -221,6 +233,7 @@ conclude(struct exec *s)
 	struct wire_exit exit = life_exit(l, s->not_found);
 	if (!s->background)
 		wire_put_exit(output_frames(&s->out), &exit);
+	leave_ended(s);
 	if (s->object != NULL)
 		object_over(s->object, &exit);
 	fd_close(&s->feed);

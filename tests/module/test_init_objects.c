@@ -26,6 +26,39 @@ a_detached_command_survives_its_connection(void **state)
 	wait_until(pid1_children(&objects_run) == 0, PATIENCE_MS);
 }
 
+/* An exec that ends before its host says anything more. */
+static struct wire_info
+end_at_once(const struct wire_exec *x)
+{
+	struct wire_info info;
+	struct outcome o;
+	struct init in;
+
+	object_start(&in, x);
+	init_finish(&in, NULL, 0, &o);
+	outcome_release(&o);
+	object_hang_up(&in);
+	assert_true(object_find(x->id, &info) && info.ended);
+	return info;
+}
+
+static void
+a_command_that_ends_before_it_is_detached_counts_as_detached(void **state)
+{
+	struct wire_exec x = {.script = "true", .id = "a", .keep = true};
+
+	(void)state;
+	assert_true(end_at_once(&x).detached);
+	/* What nobody was about to leave does not. */
+	x.id = "b";
+	x.go_on = true;
+	assert_false(end_at_once(&x).detached);
+	x.id = "c";
+	x.go_on = false;
+	x.cols = x.rows = 20;
+	assert_false(end_at_once(&x).detached);
+}
+
 static void
 a_host_that_goes_without_a_word_takes_a_kept_command_along(void **state)
 {
@@ -318,6 +351,8 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    OBJECT_TEST(a_detached_command_survives_its_connection),
+	    OBJECT_TEST(
+		a_command_that_ends_before_it_is_detached_counts_as_detached),
 	    OBJECT_TEST(
 		a_host_that_goes_without_a_word_takes_a_kept_command_along),
 	    OBJECT_TEST(a_command_that_may_go_on_goes_on_without_its_host),
