@@ -56,7 +56,7 @@ MODULE_SUPPORT = $(filter-out tests/module/test_%,$(wildcard tests/module/*.c)) 
 E2E_SUPPORT = $(filter-out tests/e2e/test_%,$(wildcard tests/e2e/*.c))
 # These a second time, through Docker's exec.
 AGAIN   = SBX_TEST_GUEST=exec $(addprefix $(BUILD)/tests/e2e/test_,exec_act \
-	  exec_background exec_end exec_objects exec_tty files files_fence)
+	  exec_background exec_tty files_fence)
 BENCH_SUPPORT = $(filter-out tests/bench/bench_%,$(wildcard tests/bench/*.c))
 
 .PHONY: all help deps serve image test unit module e2e bench asan tsan clang fuzz \
