@@ -171,13 +171,3 @@ inflight_beat(struct inflight *f, struct redis *r, struct err *e)
 			return -1;
 	return 0;
 }
-
-size_t
-inflight_count(const struct inflight *f)
-{
-	size_t count = 0;
-
-	for (size_t i = 0; i < f->count; i++)
-		count += atomic_load(&f->slot[i].state) != FREE;
-	return count;
-}

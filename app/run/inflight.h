@@ -54,7 +54,4 @@ bool inflight_lost(struct inflight_slot *s);
 /* Refresh all marks once; every OP_REFRESH_MS by one thread. */
 int inflight_beat(struct inflight *f, struct redis *r, struct err *e);
 
-/* How many slots hold an operation. */
-size_t inflight_count(const struct inflight *f);
-
 #endif
