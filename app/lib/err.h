@@ -23,6 +23,7 @@ enum err_kind {
 	ERR_UNSUPPORTED,     /* valid, but this build cannot do it */
 	ERR_RUN_ABSENT,	     /* no run of that id */
 	ERR_RUN_NOT_RUNNING, /* the run exists, its container has ended */
+	ERR_RUN_PAUSED,	     /* the run is held still while it is copied */
 	ERR_RUN_EXHAUSTED,   /* the run is at its limit of processes */
 	ERR_IMAGE_ABSENT,    /* no such image, here or at its registry */
 	ERR_REGISTRY,	     /* the image's registry did not answer properly */

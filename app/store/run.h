@@ -57,6 +57,13 @@ struct run {
 	const char *transport, *guest_dir;
 	int64_t guest_pid;
 	int64_t guest_wire; /* the wire version of its init; 0: before 3 */
+	/* its warm volume (run/warm.h), "" where it has none; hash and dir are
+	 * those it was booted with */
+	const char *warm_repo, *warm_path, *warm_kind, *warm_gen;
+	const char *warm_hash, *warm_dir;
+	bool warm_booted;
+	/* what it holds of the disk, as the reaper last measured it */
+	int64_t disk_bytes, disk_ms; /* disk_ms 0: not yet */
 	/* not fields: when it was read, and operations in flight then */
 	int64_t read_ms, in_flight;
 };

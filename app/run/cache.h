@@ -1,0 +1,106 @@
+/*
+ * The warm cache on disk (DESIGN 6). Everything below SBX_CACHE_ROOT, 0700
+ * root's:
+ *
+ *	repos/<repo with + for />/
+ *		lock		flock(2): held while the current generation
+ *				changes, or one is removed
+ *		manifest.json	which generation is current; swapped by rename
+ *		g-<ULID>/tree	an immutable generation
+ *		g-<ULID>/manifest.json	what it is
+ *		new-<ULID>/	a copy on its way
+ *	runs/<ID>/{upper,work}	of a run's overlay volume
+ *	runs/<ID>/tree		a run's copy, where overlay does not work here
+ *	trash/<ULID>		what is being deleted
+ *
+ * The disk is the truth about which generations there are, Redis (store/warm.h)
+ * about who uses them. A generation is whole or not there: it is copied to
+ * new-, flushed, renamed, then named by manifest.json.
+ */
+#ifndef SBX_RUN_CACHE_H
+#define SBX_RUN_CACHE_H
+
+#include "lib/arena.h"
+#include "lib/tree.h"
+#include "lib/ulid.h"
+#include "run/context.h"
+#include "run/lock_hash.h"
+#include "run/warm_name.h"
+
+#define CACHE_PATH_SIZE 4400
+
+struct cache_manifest {
+	char repo[WARM_REPO_SIZE];
+	char gen[ULID_SIZE]; /* "g-<gen>" is how it is shown, and its directory
+			      */
+	struct lock_hash lock;
+	int64_t created_ms, bytes, entries;
+	int64_t used_ms; /* last use: the mtime of manifest.json */
+};
+
+/* The cache is on: SBX_CACHE_ROOT is not empty. */
+bool cache_on(const struct config *config);
+
+/* Make the root's directories. Once at start and before use; cheap. */
+int cache_setup(const struct config *config, struct err *e);
+
+/* Whether an overlay whose layers are on the cache's file system works here:
+ * tried by the kernel, once per process; false falls back to copies. Needs the
+ * engine (it mounts). Remembered in SBX_STATE_DIR for other processes. */
+bool cache_overlay(const struct run_ctx *ctx);
+
+/* Absolute paths. */
+void cache_tree_path(const struct config *config, const char *repo,
+    const char *gen, char to[CACHE_PATH_SIZE]);
+void cache_run_path(const struct config *config, const char *id,
+    const char *part, char to[CACHE_PATH_SIZE]);
+
+/* The current generation. ERR_ABSENT where there is none. */
+int cache_current(const struct config *config, const char *repo,
+    struct cache_manifest *ret_manifest, struct err *e);
+
+/* Every repository's, sorted by name; strings in a. Broken ones are skipped.
+ */
+struct cache_list {
+	struct cache_manifest *item;
+	size_t count;
+};
+int cache_list(const struct config *config, struct arena *a,
+    struct cache_list *ret_list, struct err *e);
+
+/* It was used now. */
+void cache_touch(const struct config *config, const char *repo);
+
+/*
+ * The lock on a repository, taken within timeout_ms or ERR_BUSY; dies with the
+ * process. cache_unlock takes -1.
+ */
+int cache_lock(const struct config *config, const char *repo, int timeout_ms,
+    int *ret_lock, struct err *e);
+void cache_unlock(int lock);
+
+/*
+ * A new generation: begin makes new-<gen>/tree and opens it; publish, under the
+ * lock, flushes it, makes it g-<gen> and current. drop, under the lock, makes
+ * the repository have no current one. Either leaves older generations where
+ * they are: cache_sweep (the reaper) removes what nothing pins. abandon removes
+ * a copy on its way.
+ */
+int cache_begin(const struct config *config, const char *repo, const char *gen,
+    int *ret_tree, struct err *e);
+int cache_publish(const struct config *config,
+    const struct cache_manifest *manifest, struct err *e);
+void cache_abandon(
+    const struct config *config, const char *repo, const char *gen);
+int cache_drop(const struct config *config, const char *repo, struct err *e);
+
+/* Move a generation (current or not), or a run's parts, to the trash; and
+ * delete what is in there, until watch says so. Nothing in use may be given. */
+int cache_discard(const struct config *config, const char *repo,
+    const char *gen, struct err *e);
+int cache_discard_run(
+    const struct config *config, const char *id, struct err *e);
+int cache_purge(
+    const struct config *config, const struct tree_watch *watch, struct err *e);
+
+#endif
