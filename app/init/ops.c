@@ -93,13 +93,28 @@ give_back(struct ops *o)
 	o->high = used;
 }
 
-void
+bool
 ops_reaped(struct ops *o, pid_t pid)
+{
+	bool was_one = false;
+
+	for (size_t i = 0; i < OPS_MAX; i++) {
+		if (o->op[i].pid != pid)
+			continue;
+		ended(&o->op[i]);
+		was_one = true;
+	}
+	give_back(o);
+	return was_one;
+}
+
+bool
+ops_has(const struct ops *o, pid_t pid)
 {
 	for (size_t i = 0; i < OPS_MAX; i++)
 		if (o->op[i].pid == pid)
-			ended(&o->op[i]);
-	give_back(o);
+			return true;
+	return false;
 }
 
 void

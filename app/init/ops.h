@@ -31,7 +31,9 @@ struct ops *ops_new(void);
 /* One for a process that is about to be forked, or NULL: all are taken. */
 struct op *ops_take(struct ops *o);
 void op_forked(struct op *op, pid_t pid); /* pid <= 0: it was not */
-void ops_reaped(struct ops *o, pid_t pid);
+/* False where that was none of them. */
+bool ops_reaped(struct ops *o, pid_t pid);
+bool ops_has(const struct ops *o, pid_t pid);
 /* Let those that were stopped go on, each once however often it was. */
 void ops_resume(const struct ops *o);
 

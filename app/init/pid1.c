@@ -22,10 +22,11 @@
 static void
 reap(struct serve *server)
 {
+	int status;
 	pid_t pid;
 
-	while ((pid = waitpid(-1, NULL, WNOHANG)) > 0)
-		serve_reaped(server, pid);
+	while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
+		serve_reaped(server, pid, status);
 }
 
 /* True where it is to end. */

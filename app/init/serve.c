@@ -12,6 +12,7 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #define BACKLOG 512
@@ -29,6 +30,7 @@ serve_init(struct serve *s, const struct passwd_user *user, uint64_t memory_mib)
 	s->user = user;
 	s->memory = kept_memory(memory_mib);
 	s->ops = NULL;
+	lost_init(&s->lost);
 	for (int i = 0; i < SERVE_PENDING; i++)
 		s->connection[i] = (struct serve_connection){.fd = -1};
 }
@@ -141,7 +143,8 @@ go_on_fencing(struct serve *s, struct serve_connection *c)
 {
 	const struct wire_fenced done = {true, c->fence};
 
-	if (ops_end_older(s->ops, SIGCONT) == 0 && !acts_older(s, c->fence))
+	if (ops_end_older(s->ops, SIGCONT) == 0 && !acts_older(s, c->fence) &&
+	    !lost_is_busy(&s->lost))
 		answer_fence(c, &done);
 	else if (clock_left(c->until) == 0)
 		(void)kill(-1, SIGKILL);
@@ -169,6 +172,10 @@ go_on_acting(struct serve *s, struct serve_connection *c)
 {
 	enum act_state state = act_step(s->ops, &c->act);
 
+	/* What it started may have lost its supervisor. */
+	if (state == ACT_DONE && c->act.mail.what == MAIL_END &&
+	    lost_is_busy(&s->lost))
+		state = ACT_WAITS;
 	if (state == ACT_DONE)
 		answer_done(c);
 	else if (state == ACT_FENCED)
@@ -351,6 +358,7 @@ serve_arm(struct serve *s, struct pollfd *p)
 {
 	int64_t now = clock_mono_ms();
 	int64_t wait = s->ops != NULL ? kept_expire(s->ops, now) : -1;
+	int lost = lost_idle_ms(&s->lost);
 	bool room = false;
 
 	for (int i = 0; i < SERVE_PENDING; i++) {
@@ -364,6 +372,8 @@ serve_arm(struct serve *s, struct pollfd *p)
 		if (c->fd >= 0 && (wait < 0 || left < wait))
 			wait = left > 0 ? left : 0;
 	}
+	if (lost >= 0 && (wait < 0 || lost < wait))
+		wait = lost;
 	p[0] = (struct pollfd){room ? s->listener : -1, POLLIN, 0};
 	return (int)wait;
 }
@@ -390,6 +400,7 @@ go_on(struct serve *s, struct serve_connection *c)
 void
 serve_step(struct serve *s, const struct pollfd *p)
 {
+	lost_step(&s->lost, s->ops);
 	for (int i = 0; i < SERVE_PENDING; i++) {
 		struct serve_connection *c = &s->connection[i];
 
@@ -405,10 +416,10 @@ serve_step(struct serve *s, const struct pollfd *p)
 }
 
 void
-serve_reaped(struct serve *s, pid_t pid)
+serve_reaped(struct serve *s, pid_t pid, int status)
 {
-	if (s->ops != NULL)
-		ops_reaped(s->ops, pid);
+	if (s->ops != NULL && ops_reaped(s->ops, pid) && WIFSIGNALED(status))
+		lost_begin(&s->lost);
 }
 
 void

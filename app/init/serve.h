@@ -9,6 +9,7 @@
 #define SBX_INIT_SERVE_H
 
 #include "init/act.h"
+#include "init/lost.h"
 #include "init/ops.h"
 #include "lib/err.h"
 #include "lib/passwd.h"
@@ -41,6 +42,7 @@ struct serve {
 	const struct passwd_user *user; /* whose /work is */
 	uint64_t memory;		/* for kept execs, in bytes */
 	struct ops *ops;
+	struct lost lost;
 	struct serve_connection connection[SERVE_PENDING];
 };
 
@@ -61,7 +63,8 @@ int serve_arm(struct serve *s, struct pollfd *p);
 /* Do what those say can be done. */
 void serve_step(struct serve *s, const struct pollfd *p);
 
-void serve_reaped(struct serve *s, pid_t pid);
+/* A child of ours has ended so (waitpid(2)). */
+void serve_reaped(struct serve *s, pid_t pid, int status);
 
 /* Some child may have been stopped: no process of an operation stays so. */
 void serve_resume(struct serve *s);

@@ -49,6 +49,8 @@ tree_tells(void)
 }
 
 struct tree {
+	bool (*spared)(const void *arg, pid_t child); /* NULL: none is */
+	const void *arg;
 	size_t count;
 	pid_t pid[TREE_MAX]; /* ascending */
 };
@@ -96,7 +98,9 @@ belongs(const struct tree *t, pid_t pid)
 
 	if (!proc_read(pid, &p))
 		return false;
-	if (p.parent == getpid() || has(t, p.parent))
+	if (p.parent == getpid())
+		return t->spared == NULL || !t->spared(t->arg, pid);
+	if (has(t, p.parent))
 		return true;
 	return !tree_tells() && pid != getpid() &&
 	       (p.session == tagged.command ||
@@ -125,12 +129,21 @@ pass(struct tree *t, DIR *proc, int sig)
 }
 
 static struct tree *
-signalled(int sig, int passes)
+nobody(void)
 {
 	struct tree *t = mem_alloc(sizeof(*t));
+
+	t->spared = NULL;
+	t->arg = NULL;
+	t->count = 0;
+	return t;
+}
+
+static struct tree *
+signalled(struct tree *t, int sig, int passes)
+{
 	DIR *proc = opendir("/proc");
 
-	t->count = 0;
 	if (proc == NULL)
 		return t;
 	while (passes > 0 && pass(t, proc, sig) > 0)
@@ -151,7 +164,7 @@ tree_gone(void)
 	for (int look = 0; look < GONE_LOOKS && gone; look++) {
 		if (look > 0)
 			(void)poll(NULL, 0, GONE_MS);
-		struct tree *t = signalled(0, 1);
+		struct tree *t = signalled(nobody(), 0, 1);
 		gone = t->count == 0;
 		free(t);
 	}
@@ -162,16 +175,34 @@ void
 tree_signal(int sig)
 {
 	/* Whatever is missed, because it forks on and on, is killed later. */
-	free(signalled(sig, 2));
+	free(signalled(nobody(), sig, 2));
+}
+
+/* Frees t. */
+static size_t
+kill_them(struct tree *t)
+{
+	/* A stopped process forks no more, so this comes to an end before. */
+	size_t count = signalled(t, SIGSTOP, 64)->count;
+
+	for (size_t i = 0; i < count; i++)
+		(void)kill(t->pid[i], SIGKILL);
+	free(t);
+	return count;
 }
 
 void
 tree_kill(void)
 {
-	/* A stopped process forks no more, so this comes to an end before. */
-	struct tree *t = signalled(SIGSTOP, 64);
+	(void)kill_them(nobody());
+}
 
-	for (size_t i = 0; i < t->count; i++)
-		(void)kill(t->pid[i], SIGKILL);
-	free(t);
+size_t
+tree_kill_but(bool (*spared)(const void *arg, pid_t child), const void *arg)
+{
+	struct tree *t = nobody();
+
+	t->spared = spared;
+	t->arg = arg;
+	return kill_them(t);
 }

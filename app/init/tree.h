@@ -12,6 +12,7 @@
 #define SBX_INIT_TREE_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <sys/types.h>
 
 /* Before anything is started. Returns the setting, NAME=value, that the
@@ -35,5 +36,10 @@ void tree_signal(int sig);
  * call: repeat, reaping in between, until nothing is left.
  */
 void tree_kill(void);
+
+/* The same to all but the children that are spared, and what is below those.
+ * Returns how many there were. */
+size_t tree_kill_but(
+    bool (*spared)(const void *arg, pid_t child), const void *arg);
 
 #endif
