@@ -26,11 +26,14 @@ static const char engine_restart[] = "engine-restart";
  * engine without live-restore ends what runs when it stops or, if it was
  * killed, when it starts, with codes (0, 137, 255) that tell nothing. */
 static const char *
-reason(struct engine *en, const struct container_info *info)
+reason(
+    struct engine *en, const struct run *run, const struct container_info *info)
 {
 	struct err ignored = ERR_INIT;
 	bool restart = false;
 
+	if (run->stop_reason != NULL && *run->stop_reason != '\0')
+		return run->stop_reason;
 	if (info->oom_killed)
 		return "out-of-memory";
 	if (events_restart_ended(en, info->id, &restart, &ignored) == 0 &&
@@ -57,7 +60,7 @@ run_exit_observe(const struct run_ctx *ctx, struct run *run, bool *ret_present,
 		run->exit_code = info.exit_code;
 		run->exited_ms = info.finished_ms;
 		run->oom_killed = info.oom_killed;
-		run->exit_reason = reason(ctx->engine, &info);
+		run->exit_reason = reason(ctx->engine, run, &info);
 		rc = run_exited(ctx->redis, run, e);
 	}
 	container_info_release(&info);
@@ -237,8 +240,11 @@ run_lost(const struct run_ctx *ctx, const struct run *was)
 		why = "the run was destroyed";
 	else if (run_exit_await(ctx, &run, &present, &e) == 0 &&
 		 (!present || str_eq(run.state, "exited")))
-		why = run.oom_killed ? "the run ended: out of memory"
-				     : "the run ended";
+		why = *run.stop_reason != '\0'
+			  ? "the run was stopped: it held more of the disk "
+			    "than SBX_RUN_DISK_MAX_GB"
+		      : run.oom_killed ? "the run ended: out of memory"
+				       : "the run ended";
 	else if (run_taken(ctx, was, &killed) != 0 &&
 		 killed.kind == ERR_LEASE_SUPERSEDED)
 		why = "the run was given to somebody else";

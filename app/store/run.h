@@ -48,6 +48,8 @@ struct run {
 	int64_t exit_code, exited_ms;
 	bool oom_killed;
 	const char *exit_reason; /* "" where none */
+	const char *stop_reason; /* why the reaper ends it, "" where it does
+				  * not; then its exit_reason (store/disk.h) */
 	/* the last grant; active while lease_expires_ms > read_ms */
 	const char *lease_holder; /* "" where none, or released */
 	int64_t lease_generation, lease_expires_ms;
@@ -62,8 +64,15 @@ struct run {
 	const char *warm_repo, *warm_path, *warm_kind, *warm_gen;
 	const char *warm_hash, *warm_dir;
 	bool warm_booted;
-	/* what it holds of the disk, as the reaper last measured it */
+	/* what it holds of the disk, as the reaper last measured it; part of it
+	 * on the warm cache's disk; more than SBX_RUN_DISK_WARN_GB */
 	int64_t disk_bytes, disk_ms; /* disk_ms 0: not yet */
+	int64_t disk_cache;
+	bool disk_warned;
+	/* while it is copied (store/held.h): in force until hold_until_ms */
+	const char *hold; /* "" where none */
+	int64_t hold_until_ms;
+	bool hold_frozen;
 	/* not fields: when it was read, and operations in flight then */
 	int64_t read_ms, in_flight;
 };
