@@ -33,6 +33,12 @@ struct worker {
 
 /* -- one request --------------------------------------------------------- */
 
+static bool
+client_gone(void *arg)
+{
+	return exchange_gone(arg);
+}
+
 static int
 handle(struct call *c, struct err *e)
 {
@@ -53,7 +59,8 @@ dispatch(struct worker *w, struct exchange *x, const struct route **ret_route,
 {
 	struct worker_shared *s = w->shared;
 	struct call c = {
-	    .ctx = {s->config, s->instance, w->redis, w->engine},
+	    .ctx = {s->config, s->instance, w->redis, w->engine, client_gone,
+		x},
 	    .x = x,
 	    .gate = &s->gate,
 	    .slot = w->slot,

@@ -13,6 +13,7 @@
 #define CREATE_MS 60000
 #define START_MS 60000
 #define REMOVE_MS 60000
+#define WAIT_MS (6 * 3600 * 1000)
 #define PATH_MAX_SIZE (8u * 1024)
 #define BODY_MAX (1u << 20)
 
@@ -77,7 +78,8 @@ container_create(struct engine *en, const struct container_spec *spec,
 	return 0;
 }
 
-/* -- start, signal -------------------------------------------------------- */
+/* -- start, pause, wait, signal
+ * -------------------------------------------------------- */
 
 int
 container_start(struct engine *en, const char *id, struct err *e)
@@ -92,6 +94,67 @@ container_start(struct engine *en, const char *id, struct err *e)
 		return err_wrap(e, "cannot start the container");
 	if (reply.status != 204 && reply.status != 304)
 		return engine_refused(&reply, "cannot start the container", e);
+	return 0;
+}
+
+/* Both are refused, in words alone, where they have nothing to do. */
+static int
+freeze(struct engine *en, const char *id, const char *verb, const char *already,
+    struct err *e)
+{
+	BUF_AUTO path = BUF_INIT(PATH_MAX_SIZE);
+	ENGINE_REPLY_AUTO reply = ENGINE_REPLY_INIT;
+
+	container_path(&path, id, verb);
+	const struct engine_call call = {
+	    .method = "POST", .path = path.data, .timeout_ms = START_MS};
+	if (engine_do(en, &call, &reply, e) != 0)
+		return err_wrap(e, "cannot pause or resume the container");
+	if (reply.status == 204 || strstr(reply.body.data, already) != NULL)
+		return 0;
+	(void)engine_refused(&reply, "cannot pause or resume the container", e);
+	if (strstr(e->text, "is not running") != NULL)
+		e->kind = ERR_CONFLICT;
+	return -1;
+}
+
+int
+container_pause(struct engine *en, const char *id, struct err *e)
+{
+	return freeze(en, id, "/pause", "already paused", e);
+}
+
+int
+container_unpause(struct engine *en, const char *id, struct err *e)
+{
+	return freeze(en, id, "/unpause", "not paused", e);
+}
+
+int
+container_wait(struct engine *en, const char *id, bool (*gone)(void *arg),
+    void *arg, int64_t *ret_code, struct err *e)
+{
+	BUF_AUTO path = BUF_INIT(PATH_MAX_SIZE);
+	ENGINE_REPLY_AUTO reply = ENGINE_REPLY_INIT;
+
+	container_path(&path, id, "/wait");
+	const struct engine_call call = {.method = "POST",
+	    .path = path.data,
+	    .timeout_ms = WAIT_MS,
+	    .gone = gone,
+	    .arg = arg};
+	if (engine_do(en, &call, &reply, e) != 0)
+		return err_wrap(e, "cannot wait for the container");
+	if (reply.status != 200)
+		return engine_refused(
+		    &reply, "cannot wait for the container", e);
+	json_auto_t *answer =
+	    json_loadb(reply.body.data, reply.body.size, 0, NULL);
+	const json_t *code = json_object_get(answer, "StatusCode");
+	if (!json_is_integer(code))
+		return err_set(
+		    e, ERR_ENGINE, "Docker's container ended without a code");
+	*ret_code = json_integer_value(code);
 	return 0;
 }
 

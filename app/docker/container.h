@@ -48,6 +48,16 @@ int container_create(struct engine *en, const struct container_spec *spec,
 /* Start; already started is success. */
 int container_start(struct engine *en, const char *id, struct err *e);
 
+/* Freeze all that runs in it, and let it go on. ERR_ABSENT; ERR_CONFLICT where
+ * it does not run; being so already is success. */
+int container_pause(struct engine *en, const char *id, struct err *e);
+int container_unpause(struct engine *en, const char *id, struct err *e);
+
+/* Wait until it has ended, for as long as that takes; gone as in struct
+ * engine_call. ERR_ABSENT; ERR_GONE_AWAY. */
+int container_wait(struct engine *en, const char *id, bool (*gone)(void *arg),
+    void *arg, int64_t *ret_code, struct err *e);
+
 /* Send a signal to PID 1. ERR_ABSENT; ERR_CONFLICT where it does not run. */
 int container_signal(
     struct engine *en, const char *id, int signal_number, struct err *e);

@@ -9,11 +9,17 @@
 #include "docker/engine.h"
 #include "store/redis.h"
 
+#include <stdbool.h>
+
 struct run_ctx {
 	const struct config *config;
 	const char *instance; /* run/instance.h */
 	struct redis *redis;
 	struct engine *engine;
+	/* Where set: whoever all is for has left, what only waits for its turn
+	 * gives up. */
+	bool (*gone)(void *arg);
+	void *gone_arg;
 };
 
 #endif

@@ -1,13 +1,12 @@
 /*
  * Holding a run still while it is copied: a snapshot, a warm commit.
  *
- * One holder per run. The hold is a key in Redis that lapses 15 s after its
- * worker died; the container is paused by the engine for the time of the hold.
- * Calls that arrive wait up to 30 s for its end (ERR_RUN_PAUSED, 503 with
- * Retry-After), deadlines run on, and a removal goes ahead. A container of ours
- * that is paused without a hold is resumed by the reaper.
- *
- *	sbx:hold:<ID>	string "<what> <token>", lapses
+ * One holder per run. The hold is in the run's record and lapses HELD_MS after
+ * its worker died (store/held.h); between freeze and thaw the engine has the
+ * container paused. Calls that arrive then wait up to 30 s for the thaw
+ * (ERR_RUN_PAUSED, 503 with Retry-After), deadlines run on, and a removal goes
+ * ahead. A container of ours that is paused without a hold is resumed by the
+ * reaper.
  */
 #ifndef SBX_RUN_HOLD_H
 #define SBX_RUN_HOLD_H
@@ -17,35 +16,57 @@
 
 #include <stdbool.h>
 
+#define HOLD_TEXT_SIZE (32 + ULID_SIZE)
+
 struct hold {
-	const struct run_ctx *ctx;
+	const struct run_ctx *ctx; /* NULL: not held */
 	char run[ULID_SIZE], token[ULID_SIZE];
-	const char *container, *what;
-	bool paused;
-	int64_t refreshed; /* monotonic ms */
+	char text[HOLD_TEXT_SIZE]; /* "<what> <token>" */
+	bool exited;		   /* there is nothing to pause */
+	bool frozen;
+	bool lost;
+	int64_t kept; /* monotonic ms */
 };
 
 /* Take it: what is "snapshot" or "warm-commit". ERR_CONFLICT where somebody has
- * it. The run goes on until hold_freeze. */
+ * it; ERR_RUN_ABSENT, ERR_RUN_NOT_RUNNING. The run goes on until hold_freeze.
+ */
 int hold_take(const struct run_ctx *ctx, const struct run *run,
     const char *what, struct hold *ret_hold, struct err *e);
 
 /* Pause the container (not of one that has exited). ERR_RUN_NOT_RUNNING. */
 int hold_freeze(struct hold *h, struct err *e);
+/* Takes one that is not frozen. */
 void hold_thaw(struct hold *h);
 
-/* Called while the holder works, often: refreshes the key. True where the hold
- * was lost (the run is being removed, Redis has forgotten it): give up. Fits
- * tree_watch and engine_call's gone. */
+/* Called while the holder works, often: keeps the hold. True, for good, where
+ * it was lost (the run is being removed, Redis has forgotten it): give up, what
+ * was copied since is not to be used. Fits tree_watch and engine_call's gone.
+ */
 bool hold_lost(void *hold);
+
+/* The same, asked now: for the last look before a result is published. */
+int hold_check(struct hold *h, struct err *e);
 
 /* Thaw and let go. Takes one that is released already. */
 void hold_release(struct hold *h);
 
-/* For a call that arrives: wait up to 30 s, or until gone(arg), for the end of
- * a hold. Costs nothing where there is none (run was read without a hold mark).
- */
-int hold_await(const struct run_ctx *ctx, struct run *run,
-    bool (*gone)(void *arg), void *arg, struct err *e);
+/* The run's record, as it was read, says that it is held still. */
+bool hold_stands(const struct run *run);
+
+/* For a call that arrives: wait up to 30 s, or until ctx->gone, for the thaw.
+ * Costs nothing where the run was not held when it was read. ERR_RUN_PAUSED,
+ * ERR_GONE_AWAY, and where the run has ended meanwhile ERR_RUN_NOT_RUNNING or
+ * ERR_RUN_ABSENT. */
+int hold_await(const struct run_ctx *ctx, const struct run *run, struct err *e);
+
+/* Read the record again, and wait so. *ret_held: it was held. */
+int hold_await_now(const struct run_ctx *ctx, const struct run *run,
+    bool *ret_held, struct err *e);
+
+/* Resume a container that is paused though nobody holds its run (the reaper).
+ * *ret_resumed is false where somebody does. */
+int hold_mend(const struct run_ctx *ctx, const struct run *run,
+    bool *ret_resumed, struct err *e);
 
 #endif

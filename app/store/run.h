@@ -104,6 +104,10 @@ int run_started(
  * No effect where there is no record. */
 int run_reached(struct redis *r, const struct run *run, struct err *e);
 
+/* Record the warm volume: kind, gen, booted, hash, dir. No effect where there is
+ * no record. */
+int run_warmed(struct redis *r, const struct run *run, struct err *e);
+
 /* Replace a run's egressAllow. ERR_RUN_ABSENT; ERR_RUN_NOT_RUNNING. */
 int run_egress(struct redis *r, const char *id, const char *own, struct err *e);
 

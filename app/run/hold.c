@@ -1,0 +1,217 @@
+/* Holding a run still. */
+#include "run/hold.h"
+#include "docker/container.h"
+#include "lib/clock.h"
+#include "lib/str.h"
+#include "run/exit.h"
+#include "run/place.h"
+#include "store/held.h"
+
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+
+#define KEEP_MS 1000 /* how soon a holder learns that its run is going */
+#define AWAIT_MS 30000
+#define LOOK_MS 20
+#define LOOK_MOST_MS 200
+
+/* -- the holder ------------------------------------------------------------ */
+
+int
+hold_take(const struct run_ctx *ctx, const struct run *run, const char *what,
+    struct hold *ret_hold, struct err *e)
+{
+	struct hold h = {.exited = str_eq(run->state, "exited")};
+
+	memcpy(h.run, run->id, sizeof(h.run));
+	if (ulid_new(h.token, e) != 0)
+		return -1;
+	(void)snprintf(h.text, sizeof(h.text), "%.31s %s", what, h.token);
+	if (held_take(ctx->redis, h.run, h.text, e) != 0)
+		return -1;
+	h.ctx = ctx;
+	h.kept = clock_mono_ms();
+	*ret_hold = h;
+	return 0;
+}
+
+/* Without Redis it is kept for as long as nobody else can have it. */
+static void
+keep(struct hold *h, bool frozen)
+{
+	struct err ignored = ERR_INIT;
+	int64_t now = clock_mono_ms();
+	bool kept = false;
+
+	if (held_keep(
+		h->ctx->redis, h->run, h->text, frozen, &kept, &ignored) == 0) {
+		h->lost = h->lost || !kept;
+		h->kept = now;
+	} else if (now - h->kept >= HELD_MS) {
+		h->lost = true;
+	}
+}
+
+bool
+hold_lost(void *hold)
+{
+	struct hold *h = hold;
+
+	if (!h->lost && clock_mono_ms() - h->kept >= KEEP_MS)
+		keep(h, h->frozen);
+	return h->lost;
+}
+
+int
+hold_check(struct hold *h, struct err *e)
+{
+	bool kept;
+
+	if (held_keep(h->ctx->redis, h->run, h->text, h->frozen, &kept, e) != 0)
+		return -1;
+	h->lost = h->lost || !kept;
+	if (!h->lost)
+		return 0;
+	return err_set(e, ERR_RUN_NOT_RUNNING,
+	    "Run %s was being destroyed, or was let go on, while it was "
+	    "copied.",
+	    h->run);
+}
+
+int
+hold_freeze(struct hold *h, struct err *e)
+{
+	char name[RUN_NAME_SIZE];
+
+	if (h->exited)
+		return hold_check(h, e);
+	h->frozen = true;
+	if (hold_check(h, e) != 0)
+		return -1;
+	run_name(h->run, name);
+	if (container_pause(h->ctx->engine, name, e) == 0)
+		return 0;
+	if (e->kind == ERR_ABSENT || e->kind == ERR_CONFLICT)
+		e->kind = ERR_RUN_NOT_RUNNING;
+	return -1;
+}
+
+void
+hold_thaw(struct hold *h)
+{
+	struct err ignored = ERR_INIT;
+	char name[RUN_NAME_SIZE];
+
+	if (!h->frozen)
+		return;
+	/* One that was lost may be somebody else's by now, or the reaper has
+	 * resumed the container: not ours to resume. */
+	keep(h, true);
+	run_name(h->run, name);
+	if (!h->lost)
+		(void)container_unpause(h->ctx->engine, name, &ignored);
+	h->frozen = false;
+	if (!h->lost)
+		keep(h, false);
+}
+
+void
+hold_release(struct hold *h)
+{
+	struct err ignored = ERR_INIT;
+
+	if (h->ctx == NULL)
+		return;
+	redis_settle(h->ctx->redis);
+	hold_thaw(h);
+	(void)held_end(h->ctx->redis, h->run, h->text, &ignored);
+	h->ctx = NULL;
+}
+
+/* -- who waits ------------------------------------------------------------- */
+
+bool
+hold_stands(const struct run *run)
+{
+	return run->hold_frozen && run->hold_until_ms > run->read_ms;
+}
+
+static int
+paused(const struct run *run, struct err *e)
+{
+	const char *space = strchr(run->hold, ' ');
+	int size = space != NULL ? (int)(space - run->hold) : 0;
+
+	return err_set(e, ERR_RUN_PAUSED,
+	    "Run %s is held still while a %.*s of it is made; try again in a "
+	    "moment.",
+	    run->id, size, run->hold);
+}
+
+/* Look at the record until it is not held, or until deadline. */
+static int
+look(const struct run_ctx *ctx, const char *id, int64_t deadline,
+    struct arena *a, bool *ret_held, struct err *e)
+{
+	int pause_ms = LOOK_MS;
+	struct run now;
+
+	for (;;) {
+		arena_reset(a);
+		if (run_get(ctx->redis, id, false, a, &now, e) != 0)
+			return -1;
+		if (!str_eq(now.state, "running"))
+			return run_not_running(&now, e);
+		if (!hold_stands(&now))
+			return 0;
+		*ret_held = true;
+		if (clock_left(deadline) == 0)
+			return paused(&now, e);
+		if (ctx->gone != NULL && ctx->gone(ctx->gone_arg))
+			return err_set(e, ERR_GONE_AWAY, "the caller left");
+		(void)poll(NULL, 0, pause_ms);
+		pause_ms = pause_ms < LOOK_MOST_MS ? pause_ms * 2 : pause_ms;
+	}
+}
+
+int
+hold_await_now(const struct run_ctx *ctx, const struct run *run, bool *ret_held,
+    struct err *e)
+{
+	struct arena a = ARENA_INIT;
+	bool held = false;
+
+	int rc = look(ctx, run->id, clock_mono_ms() + AWAIT_MS, &a, &held, e);
+	arena_release(&a);
+	*ret_held = held;
+	return rc;
+}
+
+int
+hold_await(const struct run_ctx *ctx, const struct run *run, struct err *e)
+{
+	bool held;
+
+	return hold_stands(run) ? hold_await_now(ctx, run, &held, e) : 0;
+}
+
+/* -- the reaper ------------------------------------------------------------ */
+
+int
+hold_mend(const struct run_ctx *ctx, const struct run *run, bool *ret_resumed,
+    struct err *e)
+{
+	char name[RUN_NAME_SIZE];
+	struct hold h;
+
+	*ret_resumed = false;
+	/* Holding it, so that nobody freezes it meanwhile. */
+	if (hold_take(ctx, run, "repair", &h, e) != 0)
+		return e->kind == ERR_CONFLICT ? 0 : -1;
+	run_name(run->id, name);
+	int rc = container_unpause(ctx->engine, name, e);
+	*ret_resumed = rc == 0;
+	hold_release(&h);
+	return rc;
+}
