@@ -73,28 +73,39 @@ run_add_field_names(struct script_call *c)
 		script_add(c, fields[i].name);
 }
 
+static void
+add_text(struct script_call *c, const char *name, const char *value)
+{
+	script_add(c, name);
+	script_add(c, value != NULL ? value : "");
+}
+
+static void
+add_warm(struct script_call *c, const struct run *run)
+{
+	add_text(c, "warmRepo", run->warm_repo);
+	add_text(c, "warmPath", run->warm_path);
+	add_text(c, "warmKind", run->warm_kind);
+	add_text(c, "warmGen", run->warm_gen);
+	add_text(c, "warmHash", run->warm_hash);
+	add_text(c, "warmDir", run->warm_dir);
+	script_add(c, "warmBooted");
+	script_add_int(c, run->warm_booted);
+}
+
 /* What a creator or adopter says of a run; the scripts write the rest. */
 static void
 add_description(struct script_call *c, const struct run *run)
 {
-	const struct {
-		const char *name, *value;
-	} text[] = {
-	    {"image", run->image},
-	    {"network", run->network},
-	    {"containerId", run->container},
-	    {"user", run->user},
-	    {"labels", run->labels},
-	};
-
-	for (size_t i = 0; i < sizeof(text) / sizeof(text[0]); i++) {
-		script_add(c, text[i].name);
-		script_add(c, text[i].value != NULL ? text[i].value : "");
-	}
-	if (run->egress_allow != NULL && *run->egress_allow != '\0') {
-		script_add(c, "egressAllow");
-		script_add(c, run->egress_allow);
-	}
+	add_text(c, "image", run->image);
+	add_text(c, "network", run->network);
+	add_text(c, "containerId", run->container);
+	add_text(c, "user", run->user);
+	add_text(c, "labels", run->labels);
+	if (run->egress_allow != NULL && *run->egress_allow != '\0')
+		add_text(c, "egressAllow", run->egress_allow);
+	if (run->warm_repo != NULL && *run->warm_repo != '\0')
+		add_warm(c, run);
 	script_add(c, "memoryMb");
 	script_add_int(c, run->memory_mb);
 	script_add(c, "cpus");
@@ -218,6 +229,17 @@ run_reached(struct redis *r, const struct run *run, struct err *e)
 	script_add(&c, run->guest_dir);
 	script_add_int(&c, run->guest_pid);
 	script_add_int(&c, run->guest_wire);
+	return script_do(r, &c, e);
+}
+
+int
+run_warmed(struct redis *r, const struct run *run, struct err *e)
+{
+	struct script_call c;
+
+	script_begin(&c, SCRIPT_run_warmed);
+	script_add(&c, run->id);
+	add_warm(&c, run);
 	return script_do(r, &c, e);
 }
 

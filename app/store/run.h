@@ -108,6 +108,9 @@ int run_reached(struct redis *r, const struct run *run, struct err *e);
  * no record. */
 int run_warmed(struct redis *r, const struct run *run, struct err *e);
 
+/* Record what the warm volume is. No effect where there is no record. */
+int run_warmed(struct redis *r, const struct run *run, struct err *e);
+
 /* Replace a run's egressAllow. ERR_RUN_ABSENT; ERR_RUN_NOT_RUNNING. */
 int run_egress(struct redis *r, const char *id, const char *own, struct err *e);
 

@@ -24,6 +24,7 @@ static const struct {
 	enum err_kind kind;
 } refusals[] = {
     {"RUN_ABSENT ", ERR_RUN_ABSENT},
+    {"ABSENT ", ERR_ABSENT},
     {"RUN_NOT_RUNNING ", ERR_RUN_NOT_RUNNING},
     {"CAPACITY ", ERR_CAPACITY},
     {"LEASE_HELD ", ERR_LEASE_HELD},

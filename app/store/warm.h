@@ -1,13 +1,18 @@
 /*
  * The warm cache in Redis: which generation of a repository is current, and
- * who needs which one (DESIGN 6). The disk knows the same of the current ones
- * (run/cache.h); who loses Redis tells it again with warm_learn.
+ * who needs which one (DESIGN 6). The disk decides which generations there are
+ * (run/cache.h); who finds that Redis says something else tells it, under the
+ * repository's lock, with warm_learn and warm_forget.
  *
  *	sbx:warm:<repo>		hash: gen lockHash repoDir createdAt bytes
  *				entries lastUse (ms)
  *	sbx:warm-pins:<repo>	zset "<gen> <who>" -> until when it is pinned;
  *				who is a run's id, or "commit"
  *	sbx:warms		zset repo -> lastUse
+ *
+ * Who removes a generation first has Redis forget it as the current one
+ * (warm_forget, warm_evict, warm_drop), then looks at who pins it: from then on
+ * nobody can begin to.
  */
 #ifndef SBX_STORE_WARM_H
 #define SBX_STORE_WARM_H
@@ -20,9 +25,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* How long a pin lasts that is not refreshed: by the worker that boots or
- * commits, later by the reaper from what exists. */
+/* How long a pin lasts that is not refreshed: a run's by the worker that boots
+ * it, later by the reaper from what exists; a commit's by its worker. */
 #define WARM_PIN_MS 120000
+#define WARM_COMMIT_MS 15000
 
 struct warm {
 	const char *repo, *gen, *lock_hash, *repo_dir;
@@ -30,7 +36,7 @@ struct warm {
 };
 
 /* The current generation, pinned for that run, and used now. ERR_ABSENT where
- * Redis knows none: then look at the disk, warm_learn, and try again. */
+ * Redis knows none. */
 int warm_boot(struct redis *r, const char *repo, const char *run,
     struct arena *a, struct warm *ret_warm, struct err *e);
 
@@ -38,15 +44,20 @@ int warm_boot(struct redis *r, const char *repo, const char *run,
 int warm_get(struct redis *r, const char *repo, struct arena *a,
     struct warm *ret_warm, struct err *e);
 
-/* What the disk says: taken where Redis knows none, or an older one. */
+/* What the disk says, or a commit has published there: taken where Redis knows
+ * none, or an older one (generations are ULIDs in the order of their
+ * publishing). used_ms 0 is now. */
 int warm_learn(struct redis *r, const struct warm *warm, struct err *e);
 
-/* A copy of that generation is on its way, or still is: "commit" pins it. */
+/* The disk has no such generation: forget that it is current. No effect where
+ * another is. */
+int warm_forget(
+    struct redis *r, const char *repo, const char *gen, struct err *e);
+
+/* A copy of that generation is on its way, or still is: "commit" pins it. Ends
+ * with warm_unpin. */
 int warm_committing(
     struct redis *r, const char *repo, const char *gen, struct err *e);
-/* It is current now, or (published false) will not be. */
-int warm_committed(
-    struct redis *r, const struct warm *warm, bool published, struct err *e);
 
 /* No current generation any more. ERR_ABSENT; ERR_CONFLICT while a commit to it
  * is on its way. */
@@ -62,7 +73,7 @@ int warm_unpin(struct redis *r, const char *repo, const char *gen,
     const char *who, struct err *e);
 
 struct warm_pins {
-	struct {
+	struct warm_pinned {
 		const char *gen, *who;
 	} * item;
 	size_t count;

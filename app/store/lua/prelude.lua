@@ -184,3 +184,40 @@ local function read(id, time, ...)
 	end
 	return values
 end
+
+-- The warm cache: what is current of a repository, and pins, each with the time
+-- until which it counts. Pins that lapsed belonged to somebody that died.
+local warms = 'sbx:warms'
+
+local function warm(repo)
+	return 'sbx:warm:' .. repo
+end
+
+local function no_template(repo)
+	return refuse('ABSENT', 'There is no template of ' .. repo .. '.')
+end
+
+local function warm_pins(repo)
+	local key = 'sbx:warm-pins:' .. repo
+
+	redis.call('ZREMRANGEBYSCORE', key, '-inf', text(now()))
+	return redis.call('ZRANGE', key, 0, -1)
+end
+
+-- Never shorter than it was pinned for already.
+local function warm_pin(repo, member, mark)
+	local key = 'sbx:warm-pins:' .. repo
+	local until_ms = math.max(now() + mark,
+		tonumber(redis.call('ZSCORE', key, member)) or 0)
+
+	redis.call('ZADD', key, text(until_ms), member)
+	if redis.call('PTTL', key) < mark * 2 then
+		redis.call('PEXPIRE', key, text(mark * 2))
+	end
+end
+
+-- True where there was one.
+local function warm_erase(repo)
+	redis.call('ZREM', warms, repo)
+	return redis.call('DEL', warm(repo)) == 1
+end
