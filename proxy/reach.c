@@ -113,11 +113,11 @@ dial_admitted(struct client *c, const struct address *found, size_t count)
 static enum client_state
 take_found(struct client *c)
 {
-	struct lookup *l = c->lookup;
+	const struct found *f = &c->lookup->found;
 
-	switch (l->state) {
+	switch (f->state) {
 	case RESOLVE_FOUND:
-		return dial_admitted(c, l->address, l->count);
+		return dial_admitted(c, f->address, f->count);
 	case RESOLVE_NONE:
 		return refuse(
 		    c, LEDGER_UNREACHED, 502, "there is no such name");

@@ -1,115 +1,41 @@
 /* Finding the addresses of names. */
 #include "resolve.h"
+#include "cache.h"
+#include "dns.h"
 #include "hosts.h"
 #include "lib/fd.h"
 #include "lib/mem.h"
 
-#include <ares.h>
 #include <errno.h>
-#include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
 #include <sys/stat.h>
-#include <sys/time.h>
-
-#define TRY_MS 2000 /* for the first try; c-ares doubles it for the next */
-#define TRIES 3
-
-/* A socket of c-ares. */
-struct line {
-	struct watch watch;
-	struct resolver *resolver;
-	struct line *next;
-};
 
 struct resolver {
 	struct loop *loop;
-	ares_channel channel;
 	char *hosts;
-	struct line *lines;
-	struct timer timer;
+	struct dns *dns;
+	struct cache *cache;
+	struct query *queries;
 	int pending;
 };
 
-/* What c-ares works on. It cannot be told to stop: whoever asked may be gone
- * when it answers. */
+/* What name servers are asked. They cannot be told to stop: whoever asked may
+ * be gone when they answer. */
 struct query {
 	struct resolver *resolver;
-	struct lookup *lookup; /* NULL: gone, or told */
+	struct query *next, *before;
+	struct lookup *waiting;
 	struct timer patience;
-	bool starting;
+	bool busy;		     /* what is answered is only noted */
+	bool told;		     /* who waited; the rest may still come */
 	int open;		     /* families that are not answered */
 	enum resolve_state state[2]; /* of IPv4, of IPv6 */
 	bool answered[2];
+	struct found found; /* of both */
+	int64_t until;	    /* it holds */
+	char name[];
 };
-
-static void
-set_timer(struct resolver *r)
-{
-	struct timeval tv;
-
-	if (ares_timeout(r->channel, NULL, &tv) == NULL)
-		loop_timer_stop(r->loop, &r->timer);
-	else
-		loop_timer(r->loop, &r->timer,
-		    (int64_t)tv.tv_sec * 1000 + tv.tv_usec / 1000 + 1);
-}
-
-static void
-on_timer(struct timer *t)
-{
-	struct resolver *r =
-	    (void *)((char *)t - offsetof(struct resolver, timer));
-
-	ares_process_fd(r->channel, ARES_SOCKET_BAD, ARES_SOCKET_BAD);
-	set_timer(r);
-}
-
-/* -- c-ares' sockets ------------------------------------------------------- */
-
-static void
-on_line(struct watch *w, uint32_t events)
-{
-	struct line *line = (void *)((char *)w - offsetof(struct line, watch));
-	struct resolver *r = line->resolver;
-	int fd = w->fd;
-	bool in = events & (EPOLLIN | EPOLLERR | EPOLLHUP);
-	bool out = events & (EPOLLOUT | EPOLLERR | EPOLLHUP);
-
-	ares_process_fd(
-	    r->channel, in ? fd : ARES_SOCKET_BAD, out ? fd : ARES_SOCKET_BAD);
-	set_timer(r);
-}
-
-/* c-ares wants to know that of a socket, or (neither) is about to close it. */
-static void
-want(void *arg, ares_socket_t fd, int in, int out)
-{
-	struct resolver *r = arg;
-	struct line **at = &r->lines, *line;
-
-	while (*at != NULL && (*at)->watch.fd != fd)
-		at = &(*at)->next;
-	line = *at;
-	if (!in && !out) {
-		if (line != NULL) {
-			*at = line->next;
-			loop_forget(r->loop, &line->watch);
-			free(line);
-		}
-		return;
-	}
-	if (line == NULL) {
-		line = mem_zalloc(sizeof(*line));
-		line->watch.fd = fd;
-		line->watch.ready = on_line;
-		line->resolver = r;
-		*at = line;
-	}
-	(void)loop_watch(
-	    r->loop, &line->watch, (in ? EPOLLIN : 0u) | (out ? EPOLLOUT : 0u));
-}
 
 /* -- making one ------------------------------------------------------------ */
 
@@ -124,51 +50,17 @@ read_text(const char *path, struct err *e)
 	return fd_read_file(path, HOSTS_MAX, NULL, e);
 }
 
-static int
-set_servers(struct resolver *r, const char *resolv, struct err *e)
+static struct dns *
+open_dns(struct loop *loop, const char *resolv, struct err *e)
 {
 	BUF_AUTO servers = BUF_INIT(4096);
 	char *text = read_text(resolv, e);
-	int rc;
 
 	if (text == NULL)
-		return -1;
+		return NULL;
 	hosts_servers(text, &servers);
 	free(text);
-	rc = ares_set_servers_ports_csv(r->channel, servers.data);
-	if (rc != ARES_SUCCESS)
-		return err_set(e, ERR_INTERNAL, "the name servers %s: %s",
-		    servers.data, ares_strerror(rc));
-	return 0;
-}
-
-static int
-open_channel(struct resolver *r, struct err *e)
-{
-	char lookups[] = "b"; /* DNS alone, no file */
-	char none[] = "/dev/null";
-	struct ares_options options = {
-	    /* No search list, no aliases from the environment. */
-	    .flags = ARES_FLAG_NOSEARCH | ARES_FLAG_NOALIASES,
-	    .timeout = TRY_MS,
-	    .tries = TRIES,
-	    .ndots = 1,
-	    .lookups = lookups,
-	    .resolvconf_path = none,
-	    .sock_state_cb = want,
-	    .sock_state_cb_data = r,
-	};
-	int rc = ares_library_init(ARES_LIB_INIT_ALL);
-
-	if (rc == ARES_SUCCESS)
-		rc = ares_init_options(&r->channel, &options,
-		    ARES_OPT_FLAGS | ARES_OPT_TIMEOUTMS | ARES_OPT_TRIES |
-			ARES_OPT_NDOTS | ARES_OPT_DOMAINS | ARES_OPT_LOOKUPS |
-			ARES_OPT_RESOLVCONF | ARES_OPT_SOCK_STATE_CB);
-	if (rc != ARES_SUCCESS)
-		return err_set(
-		    e, ERR_INTERNAL, "c-ares: %s", ares_strerror(rc));
-	return 0;
+	return dns_new(loop, servers.data, e);
 }
 
 struct resolver *
@@ -178,10 +70,11 @@ resolver_new(
 	struct resolver *r = mem_zalloc(sizeof(*r));
 
 	r->loop = loop;
-	r->timer.fire = on_timer;
+	r->cache = cache_new();
 	r->hosts = read_text(hosts, e);
-	if (r->hosts != NULL && open_channel(r, e) == 0 &&
-	    set_servers(r, resolv, e) == 0)
+	if (r->hosts != NULL)
+		r->dns = open_dns(loop, resolv, e);
+	if (r->dns != NULL)
 		return r;
 	resolver_free(r);
 	return NULL;
@@ -192,64 +85,19 @@ resolver_free(struct resolver *r)
 {
 	if (r == NULL)
 		return;
-	if (r->channel != NULL)
-		ares_destroy(r->channel);
-	ares_library_cleanup();
-	loop_timer_stop(r->loop, &r->timer);
+	dns_free(r->dns);
+	cache_free(r->cache);
 	free(r->hosts);
 	free(r);
 }
 
-/* -- looking up ------------------------------------------------------------ */
-
-static enum resolve_state
-state_of(int status)
-{
-	switch (status) {
-	case ARES_SUCCESS:
-		return RESOLVE_FOUND;
-	case ARES_ENODATA:
-	case ARES_ENOTFOUND:
-		return RESOLVE_NONE;
-	case ARES_ETIMEOUT:
-		return RESOLVE_TIMED_OUT;
-	default:
-		return RESOLVE_FAILED;
-	}
-}
-
-static void
-add_addresses(struct lookup *l, const struct ares_addrinfo *found)
-{
-	const struct ares_addrinfo_node *n;
-
-	for (n = found->nodes; n != NULL && l->count < RESOLVE_MOST;
-	     n = n->ai_next) {
-		struct address *a = &l->address[l->count];
-
-		*a = (struct address){0};
-		if (n->ai_family == AF_INET) {
-			const struct sockaddr_in *in = (void *)n->ai_addr;
-
-			a->family = 4;
-			memcpy(a->bytes, &in->sin_addr, 4);
-		} else if (n->ai_family == AF_INET6) {
-			const struct sockaddr_in6 *in = (void *)n->ai_addr;
-
-			a->family = 6;
-			memcpy(a->bytes, &in->sin6_addr, 16);
-		} else {
-			continue;
-		}
-		l->count++;
-	}
-}
+/* -- what comes of a query ------------------------------------------------- */
 
 /* What both families together come to. */
 static enum resolve_state
-together(const struct query *q, const struct lookup *l)
+together(const struct query *q)
 {
-	if (l->count > 0)
+	if (q->found.count > 0)
 		return RESOLVE_FOUND;
 	for (enum resolve_state s = RESOLVE_TIMED_OUT; s > RESOLVE_NONE; s--)
 		if (q->state[0] == s || (q->answered[1] && q->state[1] == s))
@@ -258,16 +106,43 @@ together(const struct query *q, const struct lookup *l)
 }
 
 static void
+finish(struct query *q)
+{
+	struct resolver *r = q->resolver;
+	int64_t now = loop_now(r->loop);
+
+	if (q->found.state == RESOLVE_NONE)
+		q->until = now + RESOLVE_NONE_MS;
+	if (q->until > now)
+		cache_put(r->cache, q->name, &q->found, q->until);
+	if (q->before != NULL)
+		q->before->next = q->next;
+	else
+		r->queries = q->next;
+	if (q->next != NULL)
+		q->next->before = q->before;
+	r->pending--;
+	free(q);
+}
+
+/* All who wait, and who comes from now on. Anybody may start and stop lookups
+ * meanwhile. Once all is answered that is its end. */
+static void
 tell(struct query *q)
 {
-	struct lookup *l = q->lookup;
-
 	loop_timer_stop(q->resolver->loop, &q->patience);
-	q->lookup = NULL;
-	l->query = NULL;
-	l->state = together(q, l);
-	if (!q->starting)
+	q->told = q->busy = true;
+	q->found.state = together(q);
+	while (q->waiting != NULL) {
+		struct lookup *l = q->waiting;
+
+		lookup_stop(l);
+		l->found = q->found;
 		l->done(l);
+	}
+	q->busy = false;
+	if (q->open == 0)
+		finish(q);
 }
 
 static void
@@ -276,62 +151,112 @@ on_patience(struct timer *t)
 	tell((void *)((char *)t - offsetof(struct query, patience)));
 }
 
+/* IPv4 is what surely works: it is waited for, IPv6 only for a moment where it
+ * is the one that is late. */
 static void
-take_answer(struct query *q, int which, int status, struct ares_addrinfo *found)
+settle(struct query *q)
 {
-	struct lookup *l = q->lookup;
-
-	q->open--;
-	q->answered[which] = true;
-	q->state[which] = state_of(status);
-	if (l != NULL && status == ARES_SUCCESS)
-		add_addresses(l, found);
-	if (found != NULL)
-		ares_freeaddrinfo(found);
-	/* IPv4 is what surely works: it is waited for, IPv6 only for a moment
-	 * where it is the one that is late. */
-	if (l != NULL && q->open == 0)
+	if (q->open == 0) {
 		tell(q);
-	else if (l != NULL && which == 0 && l->count > 0)
+	} else if (!q->told && q->answered[0] && q->found.count > 0 &&
+		   q->patience.slot == 0) {
 		loop_timer(
 		    q->resolver->loop, &q->patience, RESOLVE_PATIENCE_MS);
-	if (q->open == 0 && !q->starting) {
-		q->resolver->pending--;
-		free(q);
 	}
 }
 
 static void
-on_answer4(void *arg, int status, int timeouts, struct ares_addrinfo *found)
+add_found(struct found *to, const struct found *from)
 {
-	(void)timeouts;
-	take_answer(arg, 0, status, found);
+	for (size_t i = 0; i < from->count && to->count < RESOLVE_MOST; i++)
+		to->address[to->count++] = from->address[i];
 }
 
 static void
-on_answer6(void *arg, int status, int timeouts, struct ares_addrinfo *found)
+take_answer(struct query *q, int which, const struct found *found, int64_t ttl)
 {
-	(void)timeouts;
-	take_answer(arg, 1, status, found);
+	int64_t now = loop_now(q->resolver->loop), lasts = RESOLVE_KEEP_MS;
+
+	q->open--;
+	q->answered[which] = true;
+	q->state[which] = found->state;
+	add_found(&q->found, found);
+	/* That a family has no address is no reason to ask for the other. */
+	if (found->state == RESOLVE_FOUND && ttl < RESOLVE_KEEP_MS / 1000)
+		lasts = ttl * 1000;
+	else if (found->state > RESOLVE_NONE)
+		lasts = RESOLVE_FAILED_MS;
+	if (q->until > now + lasts)
+		q->until = now + lasts;
+	if (!q->busy)
+		settle(q);
 }
 
 static void
-ask(struct query *q, const char *name)
+on_answer4(void *arg, const struct found *found, int64_t ttl)
 {
-	/* The order is dial.c's business; sorting would take sockets. */
-	struct ares_addrinfo_hints hints = {
-	    .ai_flags = ARES_AI_NOSORT, .ai_socktype = SOCK_STREAM};
+	take_answer(arg, 0, found, ttl);
+}
 
-	q->starting = true;
+static void
+on_answer6(void *arg, const struct found *found, int64_t ttl)
+{
+	take_answer(arg, 1, found, ttl);
+}
+
+/* -- asking ---------------------------------------------------------------- */
+
+static struct query *
+new_query(struct resolver *r, const char *name)
+{
+	size_t size = strlen(name) + 1;
+	struct query *q = mem_zalloc(sizeof(*q) + size);
+
+	q->resolver = r;
+	q->patience.fire = on_patience;
+	q->until = INT64_MAX;
+	memcpy(q->name, name, size);
+	q->next = r->queries;
+	if (q->next != NULL)
+		q->next->before = q;
+	r->queries = q;
+	r->pending++;
+	return q;
+}
+
+static struct query *
+ask(struct resolver *r, const char *name)
+{
+	struct query *q = new_query(r, name);
+
+	q->busy = true;
 	q->open = 2;
-	hints.ai_family = AF_INET;
-	ares_getaddrinfo(
-	    q->resolver->channel, name, NULL, &hints, on_answer4, q);
-	hints.ai_family = AF_INET6;
-	ares_getaddrinfo(
-	    q->resolver->channel, name, NULL, &hints, on_answer6, q);
-	q->starting = false;
-	set_timer(q->resolver);
+	dns_ask(r->dns, q->name, 4, on_answer4, q);
+	dns_ask(r->dns, q->name, 6, on_answer6, q);
+	q->busy = false;
+	return q;
+}
+
+/* One whose answer is of use to who asks now; else NULL. */
+static struct query *
+find_query(const struct resolver *r, const char *name)
+{
+	for (struct query *q = r->queries; q != NULL; q = q->next)
+		if (strcmp(q->name, name) == 0 &&
+		    (!q->told || q->until > loop_now(r->loop)))
+			return q;
+	return NULL;
+}
+
+static void
+wait_for(struct query *q, struct lookup *l)
+{
+	l->query = q;
+	l->before = NULL;
+	l->next = q->waiting;
+	if (l->next != NULL)
+		l->next->before = l;
+	q->waiting = l;
 }
 
 bool
@@ -340,24 +265,31 @@ lookup_start(struct resolver *r, struct lookup *l, const char *name)
 	struct query *q;
 
 	l->query = NULL;
-	l->state = RESOLVE_FOUND;
-	l->count = hosts_find(r->hosts, name, l->address, RESOLVE_MOST);
-	if (l->count > 0)
+	l->found.state = RESOLVE_FOUND;
+	l->found.count =
+	    hosts_find(r->hosts, name, l->found.address, RESOLVE_MOST);
+	if (l->found.count > 0 ||
+	    cache_find(r->cache, name, loop_now(r->loop), &l->found))
 		return true;
-	l->state = RESOLVE_FAILED;
-	if (r->pending >= RESOLVE_PENDING)
+	q = find_query(r, name);
+	if (q != NULL && q->told) {
+		l->found = q->found;
 		return true;
-	q = mem_zalloc(sizeof(*q));
-	r->pending++;
-	q->resolver = r;
-	q->patience.fire = on_patience;
-	q->lookup = l;
-	l->query = q;
-	ask(q, name);
-	if (q->open > 0)
-		return l->query == NULL;
-	r->pending--;
-	free(q);
+	}
+	if (q == NULL && r->pending >= RESOLVE_PENDING) {
+		l->found.state = RESOLVE_FAILED;
+		return true;
+	}
+	if (q == NULL)
+		q = ask(r, name);
+	if (q->open > 0) {
+		wait_for(q, l);
+		settle(q);
+		return false;
+	}
+	q->found.state = together(q);
+	l->found = q->found;
+	finish(q);
 	return true;
 }
 
@@ -366,7 +298,11 @@ lookup_stop(struct lookup *l)
 {
 	if (l->query == NULL)
 		return;
-	loop_timer_stop(l->query->resolver->loop, &l->query->patience);
-	l->query->lookup = NULL;
+	if (l->before != NULL)
+		l->before->next = l->next;
+	else
+		l->query->waiting = l->next;
+	if (l->next != NULL)
+		l->next->before = l->before;
 	l->query = NULL;
 }

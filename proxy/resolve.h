@@ -1,16 +1,23 @@
 /*
- * Finding the addresses of names: a file like /etc/hosts, then DNS. The only
- * file that knows c-ares. Files are read when it is made, none afterwards.
+ * Finding the addresses of names, both families: a file like /etc/hosts, then
+ * DNS. Files are read when it is made, none afterwards.
+ *
+ * Whoever asks for a name that is being asked for waits for the same answer,
+ * and an answer is remembered (cache.h) for as long as it says, at most
+ * RESOLVE_KEEP_MS; one without addresses RESOLVE_NONE_MS, a failure
+ * RESOLVE_FAILED_MS.
  */
 #ifndef SBX_PROXY_RESOLVE_H
 #define SBX_PROXY_RESOLVE_H
 
-#include "lib/address.h"
+#include "found.h"
 #include "loop.h"
 
-#define RESOLVE_MOST 16	       /* addresses of a name; more are ignored */
 #define RESOLVE_PENDING 512    /* names at a time */
 #define RESOLVE_PATIENCE_MS 50 /* RFC 8305 3: for the second family */
+#define RESOLVE_KEEP_MS 60000
+#define RESOLVE_NONE_MS 2000
+#define RESOLVE_FAILED_MS 1000 /* RFC 9520 3.2 */
 
 struct resolver;
 
@@ -21,23 +28,15 @@ struct resolver *resolver_new(
     struct loop *loop, const char *hosts, const char *resolv, struct err *e);
 void resolver_free(struct resolver *r);
 
-enum resolve_state {
-	RESOLVE_FOUND,
-	RESOLVE_NONE,	/* there is no such name, or it has no address */
-	RESOLVE_FAILED, /* no server gave a proper answer */
-	RESOLVE_TIMED_OUT,
-};
-
 struct query;
 
 /* Embedded in whoever asks. */
 struct lookup {
 	void (*done)(struct lookup *l);
 	void *arg; /* done's */
-	enum resolve_state state;
-	struct address address[RESOLVE_MOST]; /* both families */
-	size_t count;
-	struct query *query; /* while it is not answered; else NULL */
+	struct found found;
+	struct query *query;	      /* while it is not answered; else NULL */
+	struct lookup *next, *before; /* that wait for the same */
 };
 
 /* True: it is answered already, and done is not called. Both families are asked

@@ -50,6 +50,18 @@ open_port(int type, int *ret_port)
 	return fd;
 }
 
+/* A port of datagrams that are refused: only port 1 may send there. */
+static int
+open_closed_port(int *ret_port)
+{
+	struct sockaddr_in peer = loopback(1);
+	int fd = open_port(SOCK_DGRAM, ret_port);
+
+	assert_int_equal(
+	    connect(fd, (struct sockaddr *)&peer, sizeof(peer)), 0);
+	return fd;
+}
+
 static bool
 is_readable(int fd, int ms)
 {
@@ -58,8 +70,8 @@ is_readable(int fd, int ms)
 	return poll(&p, 1, ms) == 1;
 }
 
-static void
-must_be_readable(int fd, const char *what)
+void
+proxy_must_be_readable(int fd, const char *what)
 {
 	if (!is_readable(fd, PATIENCE_MS))
 		fail_msg("waited in vain for %s", what);
@@ -156,8 +168,8 @@ void
 proxy_start(
     struct proxy_fixture *f, const char *policy, const char *const *more)
 {
-	char text[64];
-	int names_port = 0, fd;
+	char text[128];
+	int names_port = 0, closed_port = 0, fd;
 
 	*f = (struct proxy_fixture){.dir = "/tmp/sbx-proxy-XXXXXX"};
 	(void)signal(SIGPIPE, SIG_IGN);
@@ -175,6 +187,14 @@ proxy_start(
 	(void)snprintf(
 	    text, sizeof(text), "nameserver 127.0.0.1:%d\n", names_port);
 	proxy_put(f, "resolv", text);
+	f->closed = open_closed_port(&closed_port);
+	(void)snprintf(
+	    text, sizeof(text), "nameserver 127.0.0.1:%d\n", closed_port);
+	proxy_put(f, "resolv.closed", text);
+	(void)snprintf(text, sizeof(text),
+	    "nameserver 127.0.0.1:%d\nnameserver 127.0.0.1:%d\n", closed_port,
+	    names_port);
+	proxy_put(f, "resolv.second", text);
 	f->pid = fork();
 	assert_true(f->pid >= 0);
 	if (f->pid == 0)
@@ -190,8 +210,8 @@ proxy_start(
 void
 proxy_stop(struct proxy_fixture *f)
 {
-	static const char *const files[] = {
-	    "policy", "hosts", "resolv", "log", "control"};
+	static const char *const files[] = {"policy", "hosts", "resolv",
+	    "resolv.closed", "resolv.second", "log", "control"};
 	int status;
 
 	(void)kill(f->pid, SIGTERM);
@@ -203,6 +223,7 @@ proxy_stop(struct proxy_fixture *f)
 		(void)unlink(proxy_path(f, files[i]));
 	assert_int_equal(rmdir(f->dir), 0);
 	(void)close(f->origin);
+	(void)close(f->closed);
 	(void)close(f->names);
 	(void)close(f->names_stream);
 }
@@ -237,7 +258,7 @@ proxy_call(const struct proxy_fixture *f)
 int
 proxy_answer(const struct proxy_fixture *f)
 {
-	must_be_readable(f->origin, "a connection to the origin");
+	proxy_must_be_readable(f->origin, "a connection to the origin");
 	int fd = accept4(f->origin, NULL, NULL, SOCK_CLOEXEC);
 
 	assert_true(fd >= 0);
@@ -289,7 +310,7 @@ hear_byte(int fd, bool may_be_reset)
 {
 	unsigned char byte;
 
-	must_be_readable(fd, "bytes");
+	proxy_must_be_readable(fd, "bytes");
 	ssize_t n = recv(fd, &byte, 1, 0);
 
 	if (n < 0 && !(may_be_reset && errno == ECONNRESET))
@@ -351,147 +372,4 @@ void
 proxy_hear_end(int fd)
 {
 	assert_int_equal(hear_byte(fd, true), -1);
-}
-
-/* -- names ----------------------------------------------------------------- */
-
-#define HEADER 12 /* RFC 1035 4.1.1 */
-#define TYPE_A 1
-#define TYPE_AAAA 28
-#define NO_SUCH_NAME 3
-
-/* The name of a query as text; where it ends. */
-static size_t
-read_name(const unsigned char *query, size_t size, char *to)
-{
-	size_t at = HEADER;
-
-	while (at < size && query[at] != 0 && at + query[at] < size) {
-		memcpy(to, query + at + 1, query[at]);
-		to += query[at];
-		*to++ = '.';
-		at += (size_t)query[at] + 1;
-	}
-	if (at > HEADER)
-		to--;
-	*to = '\0';
-	return at + 1;
-}
-
-/* Addresses with blanks between them, as records of the one question. */
-static int
-put_records(struct buf *out, int type, const char *addresses)
-{
-	static const unsigned char begin[] = {0xc0, HEADER, 0};
-	int family = type == TYPE_A ? AF_INET : AF_INET6, count = 0;
-	char size = type == TYPE_A ? 4 : 16;
-
-	while (*addresses != '\0') {
-		char text[64];
-		unsigned char bytes[16];
-		size_t length = strcspn(addresses, " ");
-
-		memcpy(text, addresses, length);
-		text[length] = '\0';
-		assert_int_equal(inet_pton(family, text, bytes), 1);
-		buf_add(out, begin, sizeof(begin));
-		buf_addc(out, (char)type);
-		buf_add(out, "\0\1\0\0\0\0\0", 7); /* class IN, TTL 0 */
-		buf_addc(out, size);
-		buf_add(out, bytes, (size_t)size);
-		count++;
-		addresses += length;
-		addresses += *addresses == ' ';
-	}
-	return count;
-}
-
-/* The answer to a query for that name; addresses NULL: there is none. */
-static void
-make_answer(const unsigned char *query, size_t size, const char *name,
-    const char *addresses4, const char *addresses6, struct buf *out)
-{
-	char asked[300];
-
-	assert_true(size > HEADER + 4);
-	size_t end = read_name(query, size, asked);
-	assert_string_equal(asked, name);
-	int type = query[end + 1];
-	assert_true(type == TYPE_A || type == TYPE_AAAA);
-	const char *addresses = type == TYPE_A ? addresses4 : addresses6;
-	buf_add(out, query, end + 4);
-	int count = addresses == NULL ? 0 : put_records(out, type, addresses);
-	out->data[2] = (char)0x81; /* an answer, as was asked for */
-	out->data[3] = (char)(0x80 | (addresses == NULL ? NO_SUCH_NAME : 0));
-	out->data[7] = (char)count;
-	memset(out->data + 8, 0, 4);
-}
-
-static void
-answer_query(const struct proxy_fixture *f, const char *name,
-    const char *addresses4, const char *addresses6, bool cut)
-{
-	struct sockaddr_in from;
-	socklen_t from_size = sizeof(from);
-	unsigned char query[512];
-	BUF_AUTO out = BUF_INIT(4096);
-
-	must_be_readable(f->names, name);
-	ssize_t n = recvfrom(f->names, query, sizeof(query), 0,
-	    (struct sockaddr *)&from, &from_size);
-
-	assert_true(n > 0);
-	make_answer(query, (size_t)n, name, addresses4, addresses6, &out);
-	if (cut)
-		out.data[2] |= 2;
-	assert_int_equal(sendto(f->names, out.data, out.size, 0,
-			     (struct sockaddr *)&from, from_size),
-	    (ssize_t)out.size);
-}
-
-void
-proxy_name(const struct proxy_fixture *f, const char *name,
-    const char *addresses4, const char *addresses6)
-{
-	answer_query(f, name, addresses4, addresses6, false);
-	answer_query(f, name, addresses4, addresses6, false);
-}
-
-/* RFC 1035 4.2.2 */
-static void
-answer_stream(
-    int fd, const char *name, const char *addresses4, const char *addresses6)
-{
-	unsigned char size[2], query[512];
-	BUF_AUTO out = BUF_INIT(4096);
-
-	must_be_readable(fd, name);
-	assert_int_equal(recv(fd, size, 2, MSG_WAITALL), 2);
-	ssize_t n = size[0] << 8 | size[1];
-	assert_int_equal(recv(fd, query, (size_t)n, MSG_WAITALL), n);
-	make_answer(query, (size_t)n, name, addresses4, addresses6, &out);
-	size[0] = (unsigned char)(out.size >> 8);
-	size[1] = (unsigned char)out.size;
-	proxy_send(fd, size, 2);
-	proxy_send(fd, out.data, out.size);
-}
-
-void
-proxy_name_by_stream(const struct proxy_fixture *f, const char *name,
-    const char *addresses4, const char *addresses6)
-{
-	answer_query(f, name, "", "", true);
-	answer_query(f, name, "", "", true);
-	must_be_readable(f->names_stream, name);
-	int fd = accept4(f->names_stream, NULL, NULL, SOCK_CLOEXEC);
-	assert_true(fd >= 0);
-	answer_stream(fd, name, addresses4, addresses6);
-	answer_stream(fd, name, addresses4, addresses6);
-	(void)close(fd);
-}
-
-void
-proxy_is_unasked(const struct proxy_fixture *f)
-{
-	assert_false(is_readable(f->names, 0));
 }

@@ -4,7 +4,8 @@
  *
  * Names of the hosts file: origin.test and other.test lead to the origin,
  * refused.test to a closed port's address, all on 127.0.0.1. Every other name
- * is asked of the test's name server.
+ * is asked of the test's name server. With "--resolv", "resolv.second" one that
+ * refuses queries is asked before it; with "resolv.closed" there is only that.
  */
 #ifndef SBX_TESTS_MODULE_PROXY_FIXTURE_H
 #define SBX_TESTS_MODULE_PROXY_FIXTURE_H
@@ -23,6 +24,8 @@ struct proxy_fixture {
 	int origin, origin_port; /* listening */
 	int refused_port;	 /* nobody listens there */
 	int names, names_stream; /* the name server's sockets */
+	int closed;		 /* another's, that refuses queries */
+	int ttl;		 /* of its answers, in seconds; 0 at first */
 	bool cut;		 /* it was killed; it need not end well */
 };
 
@@ -56,6 +59,8 @@ void proxy_is_quiet(const struct proxy_fixture *f);
 int proxy_tunnel(
     const struct proxy_fixture *f, const char *host, int *ret_origin);
 
+/* Fails the test where that does not come. */
+void proxy_must_be_readable(int fd, const char *what);
 /* Send all of a text; "$O" is replaced. */
 void proxy_say(const struct proxy_fixture *f, int fd, const char *text);
 void proxy_send(int fd, const void *bytes, size_t size);
