@@ -23,6 +23,7 @@
 #include <unistd.h>
 
 #define PATIENCE_MS 30000
+#define CHILDREN_MAX 1000
 
 const char *
 pid1_inside(const struct pid1 *r, const char *path)
@@ -261,30 +262,41 @@ pid1_do_inside(const struct pid1 *r, void (*act)(void))
 	assert_int_equal(status, 0);
 }
 
+/* The parent of a process; 0: it has ended. */
+static pid_t
+parent_of(const char *pid)
+{
+	char path[300], stat[512] = "";
+
+	(void)snprintf(path, sizeof(path), "/proc/%s/stat", pid);
+	FD_AUTO fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0 || read(fd, stat, sizeof(stat) - 1) <= 0)
+		return 0;
+	const char *paren = strrchr(stat, ')');
+	return paren != NULL && strlen(paren) > 4
+		   ? (pid_t)strtol(paren + 4, NULL, 10)
+		   : 0;
+}
+
 int
 pid1_signal_children(const struct pid1 *r, int number)
 {
 	DIR *proc = opendir("/proc");
 	struct dirent *entry;
+	pid_t child[CHILDREN_MAX];
 	int count = 0;
 
 	assert_non_null(proc);
 	while ((entry = readdir(proc)) != NULL) {
-		char path[300], stat[512];
-
-		(void)snprintf(
-		    path, sizeof(path), "/proc/%s/stat", entry->d_name);
-		FD_AUTO fd = open(path, O_RDONLY | O_CLOEXEC);
-		ssize_t n = fd >= 0 ? read(fd, stat, sizeof(stat) - 1) : 0;
-		stat[n > 0 ? n : 0] = '\0';
-		const char *paren = strrchr(stat, ')');
-		if (paren == NULL || strlen(paren) <= 4 ||
-		    strtol(paren + 4, NULL, 10) != r->pid)
+		if (parent_of(entry->d_name) != r->pid)
 			continue;
-		count++;
-		(void)kill((pid_t)strtol(entry->d_name, NULL, 10), number);
+		assert_true(count < CHILDREN_MAX);
+		child[count++] = (pid_t)strtol(entry->d_name, NULL, 10);
 	}
 	(void)closedir(proc);
+	/* Only now: what one of them leaves becomes PID 1's child, too. */
+	for (int i = 0; i < count; i++)
+		(void)kill(child[i], number);
 	return count;
 }
 
