@@ -3,6 +3,7 @@
 #include "store/script.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define MEMBER_SIZE (ULID_SIZE * 2)
@@ -189,5 +190,36 @@ warm_pins(struct redis *r, const char *repo, struct arena *a,
 	}
 	redis_reply_free(reply);
 	*ret_pins = pins;
+	return 0;
+}
+
+static int
+by_repo(const void *a, const void *b)
+{
+	const struct warm_known *one = a, *other = b;
+
+	return strcmp(one->repo, other->repo);
+}
+
+int
+warm_all(
+    struct redis *r, struct arena *a, struct warm_list *ret_list, struct err *e)
+{
+	struct warm_list list = {NULL, 0};
+	struct script_call c;
+
+	script_begin(&c, SCRIPT_warm_all);
+	struct redisReply *reply = script_run(r, &c, e);
+	if (reply == NULL)
+		return -1;
+	list.item =
+	    arena_alloc(a, (reply_count(reply) / 3 + 1) * sizeof(*list.item));
+	for (size_t i = 0; i + 2 < reply_count(reply); i += 3)
+		list.item[list.count++] = (struct warm_known){
+		    copy_text(reply, i, a), copy_text(reply, i + 1, a),
+		    reply_int(reply_at(reply, i + 2))};
+	redis_reply_free(reply);
+	qsort(list.item, list.count, sizeof(*list.item), by_repo);
+	*ret_list = list;
 	return 0;
 }

@@ -81,4 +81,16 @@ struct warm_pins {
 int warm_pins(struct redis *r, const char *repo, struct arena *a,
     struct warm_pins *ret_pins, struct err *e);
 
+struct warm_list {
+	struct warm_known {
+		const char *repo, *gen;
+		int64_t used_ms;
+	} * item; /* sorted by repo */
+	size_t count;
+};
+
+/* What is current of every repository. */
+int warm_all(struct redis *r, struct arena *a, struct warm_list *ret_list,
+    struct err *e);
+
 #endif
