@@ -144,7 +144,7 @@ static bool
 other_version_wanted(
     const struct engine_call *call, const struct engine_reply *reply)
 {
-	return reply->status == 400 &&
+	return reply->status == 400 && call->feed == NULL &&
 	       (str_eq(call->method, "HEAD") ||
 		   strstr(reply->body.data, "client version") != NULL);
 }

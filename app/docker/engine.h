@@ -16,6 +16,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #define ENGINE_BODY_MAX (32u << 20)   /* largest answer kept in memory */
 #define ENGINE_FIELD_MAX (100u << 10) /* libcurl takes no longer one */
@@ -32,6 +33,9 @@ struct engine_call {
 	const char *method; /* "GET", "HEAD", "POST", "DELETE" */
 	const char *path;   /* "/containers/json?all=1": no version, escaped */
 	const char *json;   /* request body, or NULL */
+	/* Or where set, and of a POST, gives the body piece by piece: how many
+	 * bytes it put there, 0 at the end, -1 to abort with ERR_GONE_AWAY. */
+	int64_t (*feed)(void *arg, char *to, size_t size);
 	const char *registry_auth; /* X-Registry-Auth, or NULL */
 	const char *field; /* of the answer's head, wanted as reply.field */
 	int timeout_ms;	   /* for the whole call; at least 1 */

@@ -129,6 +129,17 @@ take_body(char *bytes, size_t unit, size_t size, void *arg)
 	return t->reply->body.over ? 0 : size;
 }
 
+static size_t
+feed_body(char *to, size_t unit, size_t size, void *arg)
+{
+	struct transfer *t = arg;
+	int64_t n = t->call.feed(t->call.arg, to, unit * size);
+
+	t->heard_at = clock_mono_ms();
+	t->stopped = n < 0;
+	return n < 0 ? CURL_READFUNC_ABORT : (size_t)n;
+}
+
 /* -- one exchange --------------------------------------------------------- */
 
 static int
@@ -154,7 +165,17 @@ make_handles(struct transfer *t, struct err *e)
 	(void)curl_easy_setopt(c, CURLOPT_HEADERDATA, t);
 	(void)curl_easy_setopt(c, CURLOPT_WRITEFUNCTION, take_body);
 	(void)curl_easy_setopt(c, CURLOPT_WRITEDATA, t);
+	(void)curl_easy_setopt(c, CURLOPT_READFUNCTION, feed_body);
+	(void)curl_easy_setopt(c, CURLOPT_READDATA, t);
 	return 0;
+}
+
+/* A body of unknown size, which libcurl then sends in chunks. */
+static struct curl_slist *
+set_feed(CURL *c, struct curl_slist *fields)
+{
+	(void)curl_easy_setopt(c, CURLOPT_POST, 1L);
+	return curl_slist_append(fields, "Content-Type: application/x-tar");
 }
 
 static struct curl_slist *
@@ -164,7 +185,9 @@ set_request(CURL *c, const struct engine_call *call)
 	bool reads =
 	    str_eq(call->method, "GET") || str_eq(call->method, "HEAD");
 
-	if (str_eq(call->method, "POST")) {
+	if (call->feed != NULL) {
+		fields = set_feed(c, fields);
+	} else if (str_eq(call->method, "POST")) {
 		const char *body = call->json != NULL ? call->json : "";
 
 		(void)curl_easy_setopt(
@@ -236,6 +259,8 @@ transfer_failed(const struct transfer *t, struct err *e)
 		return err_set(e, ERR_ENGINE,
 		    "Docker's answer is larger than %zu bytes",
 		    t->reply->body.max);
+	case CURLE_ABORTED_BY_CALLBACK:
+		return err_set(e, ERR_GONE_AWAY, "the caller left");
 	case CURLE_COULDNT_CONNECT:
 		(void)curl_easy_getinfo(t->easy, CURLINFO_OS_ERRNO, &number);
 		return err_set(e, ERR_ENGINE_AWAY,
