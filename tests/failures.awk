@@ -11,7 +11,8 @@ inside && (/^\[       OK \] / || /^\[  SKIPPED \] /) {
 	inside = 0
 	next
 }
-inside && /^\[  FAILED  \] / {
+# (A fixture that fails makes it an error.)
+inside && (/^\[  FAILED  \] / || (/^\[  ERROR   \] / && $NF == running)) {
 	inside = 0
 	name[++tests] = running
 	next
