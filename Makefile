@@ -40,11 +40,12 @@ HTTP_SRC  = $(wildcard app/http/*.c app/api/*.c) app/worker.c \
 INIT_SRC  = $(wildcard app/init/*.c)
 REAPER_SRC = $(wildcard reaper/*.c)
 PROXY_SRC = $(wildcard proxy/*.c)
+CLI_SRC   = $(wildcard app/cli/*.c)
 LUA       = $(wildcard app/store/lua/*.lua)
 
 obj     = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
 PROGRAMS = $(BUILD)/sbx-app $(BUILD)/sbx-reaper $(BUILD)/sbx-init \
-	  $(BUILD)/sbx-proxy $(BUILD)/teploy-sandbox
+	  $(BUILD)/sbx-proxy $(BUILD)/sbxctl $(BUILD)/teploy-sandbox
 
 UNIT    = $(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/unit/*.c))
 MODULE  = $(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/module/test_*.c))
@@ -122,6 +123,10 @@ $(BUILD)/sbx-reaper: $(call obj,$(REAPER_SRC)) $(BUILD)/core.a $(BUILD)/lib.a
 $(BUILD)/sbx-proxy: $(call obj,proxy/main.c) $(BUILD)/proxy.a $(BUILD)/lib.a
 	$(call say,LD  )
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ -lcares
+
+$(BUILD)/sbxctl: $(call obj,$(CLI_SRC)) $(BUILD)/lib.a
+	$(call say,LD  )
+	$(Q)$(CC) $(LDFLAGS) -o $@ $^ -lcurl -ljansson
 
 $(BUILD)/sbx-init: $(patsubst %.c,$(BUILD)/init/%.o,$(INIT_SRC) $(LIB_SRC))
 	$(call say,LD  )
