@@ -8,9 +8,13 @@
 #include <stdio.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 
-/* A handle on the socket's file, which nothing can swap afterwards. */
+#define FILE_PATH 40
+
+/* A handle on the socket's file, which nothing can swap afterwards. ERR_ABSENT
+ * where there is none. */
 static int
 open_file(const char *dir, struct err *e)
 {
@@ -21,33 +25,69 @@ open_file(const char *dir, struct err *e)
 		return err_sys(e, ERR_GUEST, "the directory of the run's init");
 	FD_AUTO fd = openat(at, GUEST_SOCKET, O_PATH | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0)
-		return err_sys(e, ERR_GUEST, "the socket of the run's init");
+		return err_sys(e, errno == ENOENT ? ERR_ABSENT : ERR_GUEST,
+		    "the socket of the run's init");
 	if (fstat(fd, &st) != 0 || !S_ISSOCK(st.st_mode))
-		return err_set(e, ERR_GUEST,
+		return err_set(e, ERR_ABSENT,
 		    "something else is in the place of the socket of the "
 		    "run's init");
 	return fd_take(&fd);
 }
 
-int
-socket_open(const char *dir, int64_t pid, int timeout_ms, struct err *e)
+/* The address of what is open. */
+static void
+tell_path(int file, char to[FILE_PATH])
+{
+	(void)snprintf(to, FILE_PATH, "/proc/self/fd/%d", file);
+}
+
+/* Of a listener, the credentials are of who called listen(2). */
+static bool
+belongs_to(int fd, int64_t pid)
 {
 	struct ucred peer;
 	socklen_t size = sizeof(peer);
-	char path[64];
-	FD_AUTO file = open_file(dir, e);
+
+	return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 &&
+	       peer.pid == pid;
+}
+
+bool
+socket_is_spoilt(const char *dir, int64_t pid)
+{
+	struct sockaddr_un to = {.sun_family = AF_UNIX};
+	struct err e = ERR_INIT;
+	FD_AUTO file = open_file(dir, &e);
 
 	if (file < 0)
-		return -1;
-	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", file);
-	FD_AUTO fd = fd_connect_unix(path, timeout_ms, e);
+		return e.kind == ERR_ABSENT;
+	tell_path(file, to.sun_path);
+	FD_AUTO fd =
+	    socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd < 0)
+		return false;
+	/* Nobody listens any more, or it is of another kind (unix(7)). */
+	if (connect(fd, (struct sockaddr *)&to, sizeof(to)) != 0)
+		return errno == ECONNREFUSED || errno == EPROTOTYPE;
+	return !belongs_to(fd, pid);
+}
+
+int
+socket_open(const char *dir, int64_t pid, int timeout_ms, struct err *e)
+{
+	char path[FILE_PATH];
+	FD_AUTO file = open_file(dir, e);
+	FD_AUTO fd = -1;
+
+	if (file >= 0) {
+		tell_path(file, path);
+		fd = fd_connect_unix(path, timeout_ms, e);
+	}
 	if (fd < 0) {
 		e->kind = ERR_GUEST;
 		return -1;
 	}
-	/* Of a listener, these are of who called listen(2). */
-	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0 ||
-	    peer.pid != pid)
+	if (!belongs_to(fd, pid))
 		return err_set(e, ERR_GUEST,
 		    "another process than the run's init listens in its "
 		    "place");

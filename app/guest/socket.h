@@ -11,6 +11,7 @@
 
 #include "lib/err.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /*
@@ -19,5 +20,9 @@
  * where there is none, or not such a one, or no room within timeout_ms.
  */
 int socket_open(const char *dir, int64_t pid, int timeout_ms, struct err *e);
+
+/* It is known that no such process listens there: the socket was removed, or
+ * something else is in its place. */
+bool socket_is_spoilt(const char *dir, int64_t pid);
 
 #endif

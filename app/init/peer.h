@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-/* The address (lib/fd.h) where a run has no directory for a socket. */
+/* The address (lib/fd.h) by which Docker's exec finds it. */
 #define PEER_SOCKET "@sbx-init"
 
 /* Of a connection that was just accepted: false where nobody may speak. */

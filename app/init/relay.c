@@ -34,10 +34,10 @@ find_run(struct err *e)
 
 	for (;;) {
 		int left = clock_left(deadline);
-		int fd = fd_connect_unix(RUN_SOCKET, left, e);
+		int fd = fd_connect_unix(PEER_SOCKET, left, e);
 
 		if (fd < 0)
-			fd = fd_connect_unix(PEER_SOCKET, left, e);
+			fd = fd_connect_unix(RUN_SOCKET, left, e);
 		if (fd >= 0 || left == 0)
 			return fd;
 		(void)poll(NULL, 0, LOOK_MS);

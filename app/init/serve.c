@@ -26,7 +26,8 @@
 void
 serve_init(struct serve *s, const struct passwd_user *user, uint64_t memory_mib)
 {
-	s->listener = -1;
+	for (int i = 0; i < SERVE_LISTENERS; i++)
+		s->listener[i] = -1;
 	s->user = user;
 	s->memory = kept_memory(memory_mib);
 	s->ops = NULL;
@@ -41,9 +42,11 @@ serve_open(struct serve *s, const char *path, struct err *e)
 	s->ops = ops_new();
 	if (s->ops == NULL)
 		return err_sys(e, ERR_INTERNAL, "no shared memory");
-	s->listener =
-	    fd_listen_unix(path != NULL ? path : PEER_SOCKET, 0600, BACKLOG, e);
-	return s->listener >= 0 ? 0 : -1;
+	s->listener[0] = fd_listen_unix(PEER_SOCKET, 0600, BACKLOG, e);
+	if (path == NULL)
+		return s->listener[0] >= 0 ? 0 : -1;
+	s->listener[1] = fd_listen_unix(path, 0600, BACKLOG, e);
+	return s->listener[1] >= 0 ? 0 : -1;
 }
 
 static struct serve_connection *
@@ -327,13 +330,13 @@ hear(struct serve *s, struct serve_connection *c)
 }
 
 static void
-accept_one(struct serve *s)
+accept_one(struct serve *s, int listener)
 {
 	struct serve_connection *c = free_connection(s);
 
 	if (c == NULL)
 		return;
-	int fd = accept4(s->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 	if (fd >= 0 && !peer_is_host(fd))
 		fd_close(&fd);
 	*c = (struct serve_connection){
@@ -366,7 +369,7 @@ serve_arm(struct serve *s, struct pollfd *p)
 		bool looks = is_looked_at(c);
 		int64_t left = looks ? LOOK_MS : c->until - now;
 
-		p[1 + i] = (struct pollfd){looks ? -1 : c->fd,
+		p[i] = (struct pollfd){looks ? -1 : c->fd,
 		    c->doing == SERVE_LISTS ? POLLOUT : POLLIN, 0};
 		room = room || c->fd < 0;
 		if (c->fd >= 0 && (wait < 0 || left < wait))
@@ -374,7 +377,9 @@ serve_arm(struct serve *s, struct pollfd *p)
 	}
 	if (lost >= 0 && (wait < 0 || lost < wait))
 		wait = lost;
-	p[0] = (struct pollfd){room ? s->listener : -1, POLLIN, 0};
+	for (int i = 0; i < SERVE_LISTENERS; i++)
+		p[SERVE_PENDING + i] =
+		    (struct pollfd){room ? s->listener[i] : -1, POLLIN, 0};
 	return (int)wait;
 }
 
@@ -404,15 +409,16 @@ serve_step(struct serve *s, const struct pollfd *p)
 	for (int i = 0; i < SERVE_PENDING; i++) {
 		struct serve_connection *c = &s->connection[i];
 
-		if (c->fd >= 0 && (is_looked_at(c) || p[1 + i].revents))
+		if (c->fd >= 0 && (is_looked_at(c) || p[i].revents))
 			go_on(s, c);
 		if (c->fd >= 0 &&
 		    (c->doing == SERVE_HEARS || c->doing == SERVE_LISTS) &&
 		    clock_left(c->until) == 0)
 			leave(c);
 	}
-	if (p[0].revents)
-		accept_one(s);
+	for (int i = 0; i < SERVE_LISTENERS; i++)
+		if (p[SERVE_PENDING + i].revents)
+			accept_one(s, s->listener[i]);
 }
 
 void

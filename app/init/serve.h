@@ -17,7 +17,8 @@
 #include <poll.h>
 #include <stdint.h>
 
-#define SERVE_PENDING 64 /* connections that PID 1 itself deals with */
+#define SERVE_PENDING 64  /* connections that PID 1 itself deals with */
+#define SERVE_LISTENERS 2 /* a path, and an abstract name */
 
 enum serve_doing {
 	SERVE_HEARS, /* it has not said yet what it wants */
@@ -38,7 +39,7 @@ struct serve_connection {
 };
 
 struct serve {
-	int listener;
+	int listener[SERVE_LISTENERS];	/* or -1 */
 	const struct passwd_user *user; /* whose /work is */
 	uint64_t memory;		/* for kept execs, in bytes */
 	struct ops *ops;
@@ -46,7 +47,7 @@ struct serve {
 	struct serve_connection connection[SERVE_PENDING];
 };
 
-#define SERVE_POLLS (SERVE_PENDING + 1)
+#define SERVE_POLLS (SERVE_PENDING + SERVE_LISTENERS)
 
 /* Before serve_open, and after one that failed, the calls below do nothing.
  * user, who stays the caller's, is the image's; memory_mib is the run's limit,
@@ -54,7 +55,9 @@ struct serve {
 void serve_init(
     struct serve *s, const struct passwd_user *user, uint64_t memory_mib);
 
-/* Listen on path, for root alone; NULL: on an abstract name (init/peer.h). */
+/* Listen on path, for root alone, and on an abstract name (init/peer.h), for
+ * Docker's exec: root of the run can remove the one, but not the other. path
+ * NULL: on that alone. */
 int serve_open(struct serve *s, const char *path, struct err *e);
 
 /* Fill in p (SERVE_POLLS) for poll(2); returns for how long, at most. */

@@ -172,8 +172,8 @@ reach_modern(const struct run *run, struct err *e)
 /*
  * The way was lost: true where there is another by now, which is recorded. A
  * restart by hand makes another init. An engine before 24 that restarts under
- * its containers (live-restore) takes the volume away from the host, for good:
- * then Docker's exec is left.
+ * its containers (live-restore) takes the volume away from the host, and root
+ * of the run can spoil the socket, for good: then Docker's exec is left.
  */
 static bool
 found_again(const struct run_ctx *ctx, struct run *run, const struct err *e)
@@ -186,7 +186,8 @@ found_again(const struct run_ctx *ctx, struct run *run, const struct err *e)
 	    look_up(ctx, run, &pid, &ignored) != 0 || pid == 0)
 		return false;
 	if (pid == run->guest_pid) {
-		if (guest_visible(&before))
+		if (str_eq(ctx->config->guest, "socket") ||
+		    !guest_cut_off(&before))
 			return false;
 		choose_exec(run);
 	} else {

@@ -256,7 +256,7 @@ pid1_do_inside(const struct pid1 *r, void (*act)(void))
 			act();
 			_exit(0);
 		}
-		_exit(waitpid(member, &status, 0) == member ? status : 1);
+		_exit(waitpid(member, &status, 0) != member || status != 0);
 	}
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_int_equal(status, 0);

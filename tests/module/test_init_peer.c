@@ -1,5 +1,5 @@
-/* Who may speak to PID 1 in a run without a directory, whose socket has an
- * abstract name that every process there can connect to. */
+/* Who may speak to PID 1 by its abstract name, which every process of the run
+ * can connect to. Each has it, also one that has a socket in a directory. */
 #include "../wait.h"
 #include "init_fixture.h"
 #include "lib/fd.h"
@@ -26,7 +26,6 @@ open_run(void **state)
 		return 0;
 	assert_int_equal(unshare(CLONE_NEWNET), 0);
 	run = pid1_root();
-	run.abstract = true;
 	pid1_start_ready(&run, "");
 	return 0;
 }
