@@ -100,13 +100,19 @@ empty_bounding_set(struct err *e)
 }
 
 static int
-become_nobody(struct err *e)
+become(int user, struct err *e)
 {
+	const gid_t group = user > 0 ? (gid_t)user : NOBODY;
+
 	if (geteuid() != 0)
 		return 0;
-	if (setgroups(0, NULL) != 0 || setresgid(NOBODY, NOBODY, NOBODY) != 0 ||
-	    setresuid(NOBODY, NOBODY, NOBODY) != 0)
-		return err_sys(e, ERR_INTERNAL, "cannot become nobody");
+	/* A box that is itself a container may have 65536 numbers and no more:
+	 * user_namespaces(7). */
+	if (user > 0 && setresgid(group, group, group) != 0 && errno == EINVAL)
+		return become(0, e);
+	if (setgroups(0, NULL) != 0 || setresgid(group, group, group) != 0 ||
+	    setresuid(group, group, group) != 0)
+		return err_sys(e, ERR_INTERNAL, "cannot become another user");
 	return 0;
 }
 
@@ -133,13 +139,13 @@ read_zone(void)
 }
 
 int
-confine(unsigned descriptors, struct err *e)
+confine(unsigned descriptors, int user, struct err *e)
 {
 	read_zone();
 	if (chdir("/") != 0)
 		return err_sys(e, ERR_INTERNAL, "cannot enter /");
 	if (limit_all(descriptors, e) != 0 || empty_bounding_set(e) != 0 ||
-	    become_nobody(e) != 0 || empty_capabilities(e) != 0)
+	    become(user, e) != 0 || empty_capabilities(e) != 0)
 		return -1;
 	if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) != 0 ||
 	    prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)

@@ -12,13 +12,14 @@ int confine_descriptors(struct err *e);
 
 /*
  * After everything is open: no capability, not even in the bounding set,
- * no_new_privs, user and group nobody (where it is root), not dumpable, "/" as
+ * no_new_privs, that user and group (where it is root; 0, or a number that
+ * there is not here: nobody), not dumpable, "/" as
  * directory, limits (so many descriptors, or as many as the host lets it have;
  * no processes, no core, no file but 16 MiB more of what standard error is),
  * and a seccomp filter: sockets of the internet, splice, epoll, memory, time
  * and exit work; open, exec, fork, setns, ptrace and everything else ends the
  * process. -1: do not serve.
  */
-int confine(unsigned descriptors, struct err *e);
+int confine(unsigned descriptors, int user, struct err *e);
 
 #endif

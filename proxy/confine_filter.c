@@ -38,6 +38,7 @@ static const int calls[] = {
     /* Reading and writing what is open. */
     SYS_read, SYS_write, SYS_readv, SYS_writev, SYS_close, SYS_recvfrom,
     SYS_recvmsg, SYS_sendto, SYS_sendmsg, SYS_splice, SYS_pipe2, SYS_fcntl,
+    SYS_fstat,
     /* Sockets. No bind, no listen: what listens is open. */
     SYS_socket, SYS_accept4, SYS_connect, SYS_getsockopt, SYS_setsockopt,
     SYS_getsockname, SYS_getpeername, SYS_shutdown,

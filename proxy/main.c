@@ -26,8 +26,8 @@
 
 static const char usage[] =
     "usage: sbx-proxy --listen ADDR:PORT --policy FILE [options]\n"
-    "       sbx-proxy --netns PATH --pid PID --policy FILE --control PATH "
-    "[--detach]\n"
+    "       sbx-proxy --netns PATH [--subnet CIDR] --pid PID --policy FILE "
+    "--control PATH [--detach]\n"
     "\n"
     "An HTTP proxy that reaches what its policy admits and nothing else:\n"
     "tunnels (CONNECT) and plain requests, HTTP/1.1 and 1.0. Any number of\n"
@@ -44,6 +44,7 @@ struct serving {
 	int listener, signals, run, control_socket;
 	struct watch on_signal;
 	struct watch_run on_run;
+	struct watch_file on_file;
 	const char *why; /* it ended */
 };
 
@@ -66,6 +67,15 @@ on_run_ended(void *arg)
 	struct serving *s = arg;
 
 	s->why = "run";
+	loop_stop(s->loop);
+}
+
+static void
+on_file_gone(void *arg)
+{
+	struct serving *s = arg;
+
+	s->why = "socket";
 	loop_stop(s->loop);
 }
 
@@ -125,7 +135,9 @@ open_all(struct serving *s, const struct options *o, struct err *e)
 		return -1;
 	if (o->pid != 0 && (s->run = watch_open(o->pid, o->netns, e)) < 0)
 		return -1;
-	s->listener = place_listen(o->netns, &o->address, o->port, e);
+	const struct place at = {o->netns,
+	    o->subnet.bits != 0 ? &o->subnet : NULL, o->address, o->port};
+	s->listener = place_listen(&at, e);
 	if (s->listener < 0)
 		return -1;
 	if (o->control[0] != '\0' &&
@@ -176,6 +188,9 @@ make_all(struct serving *s, const struct options *o, struct err *e)
 	    (s->control = control_new(s->loop, s->control_socket, s->ledger,
 		 on_policy, s, e)) == NULL)
 		return -1;
+	if (s->control_socket >= 0 && watch_file(&s->on_file, s->loop,
+					  o->control, on_file_gone, s, e) != 0)
+		return -1;
 	return 0;
 }
 
@@ -198,8 +213,8 @@ serve(const struct options *o, struct err *e)
 	if (confine_descriptors(e) != 0 ||
 	    (o->detach && (background = detach(e)) < 0) ||
 	    open_all(&s, o, e) != 0 || make_all(&s, o, e) != 0 ||
-	    confine(
-		(unsigned)o->limits.connections * 2 + DESCRIPTORS_MORE, e) != 0)
+	    confine((unsigned)o->limits.connections * 2 + DESCRIPTORS_MORE,
+		o->user, e) != 0)
 		return -1;
 	LOG_EVENT(w, "proxy.started")
 	{

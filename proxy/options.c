@@ -19,7 +19,8 @@ struct option {
 	const char *text;
 };
 
-static reader read_place, read_text, read_pid, read_flag, read_limit;
+static reader read_place, read_text, read_pid, read_user, read_subnet,
+    read_flag, read_limit;
 
 #define OPTION(member, reader, name, argument, text)                        \
 	{name, argument, reader, offsetof(struct options, member), 0, 0, 0, \
@@ -82,6 +83,34 @@ read_pid(const struct option *row, void *to, const char *value, struct err *e)
 	if (str_to_int(value, 1, INT32_MAX, &pid) != 0)
 		return refuse(row, value, "no process has that number", e);
 	*(int *)to = (int)pid;
+	return 0;
+}
+
+static int
+read_user(const struct option *row, void *to, const char *value, struct err *e)
+{
+	int64_t user;
+
+	/* (uid_t)-1 is none. */
+	if (str_to_int(value, 1, INT32_MAX, &user) != 0)
+		return refuse(row, value, "no user but root has it", e);
+	*(int *)to = (int)user;
+	return 0;
+}
+
+static int
+read_subnet(
+    const struct option *row, void *to, const char *value, struct err *e)
+{
+	struct cidr subnet;
+
+	if (!cidr_parse(value, &subnet) || subnet.base.family != 4 ||
+	    subnet.bits < 1 || subnet.bits > 30)
+		return refuse(row, value,
+		    "it is no subnet like 10.219.0.0/29, with zeros behind "
+		    "the prefix and room for two",
+		    e);
+	*(struct cidr *)to = subnet;
 	return 0;
 }
 
@@ -163,8 +192,12 @@ options_parse(int argc, char **argv, struct options *ret_o, struct err *e)
 		return -1;
 	if (!o.help && o.policy == NULL)
 		return err_set(e, ERR_INPUT, "--policy FILE is missing");
+	if (o.subnet.bits != 0 && o.netns[0] == '\0')
+		return err_set(e, ERR_INPUT, "--subnet takes --netns");
 	if (o.address.family == 0 && o.netns[0] != '\0') {
 		(void)address_parse(PLACE_ADDRESS, &o.address);
+		if (o.subnet.bits != 0)
+			o.address = cidr_first(&o.subnet);
 		o.port = PLACE_PORT;
 	}
 	if (!o.help && o.address.family == 0)

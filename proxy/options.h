@@ -15,7 +15,9 @@ struct options {
 	const char *policy;	    /* a file */
 	const char *control;	    /* a path; "" for none */
 	const char *netns;	    /* a path; "" for this one */
+	struct cidr subnet;	    /* of the run's link; bits 0: it has none */
 	int pid;		    /* of the run's init; 0 for none */
+	int user;		    /* to become; 0: nobody */
 	const char *resolv, *hosts; /* files */
 	bool detach, help;
 	struct limits limits;

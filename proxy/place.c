@@ -1,6 +1,7 @@
 /* Listening on a run's loopback while living outside. */
 #include "place.h"
 #include "lib/fd.h"
+#include "link.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -60,22 +61,33 @@ listen_here(const struct address *a, uint16_t port, struct err *e)
 	    "cannot listen at %s:%u", text, port);
 }
 
-int
-place_listen(const char *netns, const struct address *address, uint16_t port,
-    struct err *e)
+static int
+listen_inside(int outside, int netns, const struct place *at, struct err *e)
 {
-	if (netns[0] == '\0')
-		return listen_here(address, port, e);
+	if (at->subnet != NULL &&
+	    link_close(outside, netns, at->subnet, e) != 0)
+		return -1;
+	return listen_here(&at->address, at->port, e);
+}
+
+int
+place_listen(const struct place *at, struct err *e)
+{
+	if (at->netns[0] == '\0')
+		return listen_here(&at->address, at->port, e);
 	FD_AUTO own = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
-	FD_AUTO theirs = open(netns, O_RDONLY | O_CLOEXEC);
+	FD_AUTO theirs = open(at->netns, O_RDONLY | O_CLOEXEC);
+	FD_AUTO outside = at->subnet != NULL ? link_outside(e) : -1;
 	if (own < 0)
 		return err_sys(e, ERR_INTERNAL, "cannot open our own network");
 	if (theirs < 0)
-		return err_sys(e, ERR_INTERNAL, "cannot open %s", netns);
+		return err_sys(e, ERR_INTERNAL, "cannot open %s", at->netns);
+	if (at->subnet != NULL && outside < 0)
+		return -1;
 	if (setns(theirs, CLONE_NEWNET) != 0)
-		return err_sys(e, ERR_INTERNAL, "cannot enter %s", netns);
-	FD_AUTO fd = listen_here(address, port, e);
+		return err_sys(e, ERR_INTERNAL, "cannot enter %s", at->netns);
+	FD_AUTO fd = listen_inside(outside, theirs, at, e);
 	if (setns(own, CLONE_NEWNET) != 0)
-		return err_sys(e, ERR_INTERNAL, "cannot leave %s", netns);
+		return err_sys(e, ERR_INTERNAL, "cannot leave %s", at->netns);
 	return fd_take(&fd);
 }

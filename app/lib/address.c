@@ -163,6 +163,16 @@ cidr_parse(const char *text, struct cidr *ret_c)
 	return true;
 }
 
+struct address
+cidr_first(const struct cidr *c)
+{
+	struct address a = c->base;
+
+	/* The bits behind the prefix are 0: nothing is carried over. */
+	a.bytes[a.family == 4 ? 3 : 15] |= c->bits < (a.family == 4 ? 32 : 128);
+	return a;
+}
+
 /* -- judging --------------------------------------------------------------- */
 
 static const char *

@@ -40,6 +40,8 @@ bool address_equal(const struct address *a, const struct address *b);
 /* "10.0.0.0/8", or an address alone; bits behind the prefix must be 0. */
 bool cidr_parse(const char *text, struct cidr *ret_c);
 bool cidr_has(const struct cidr *c, const struct address *a);
+/* The first address behind its base: a subnet's first host. */
+struct address cidr_first(const struct cidr *c);
 
 /* What kind of special it is, in words for a person ("private", "loopback");
  * NULL where it is none. */

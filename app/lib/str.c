@@ -82,6 +82,16 @@ str_lower(char *s)
 			*s = (char)(*s - 'A' + 'a');
 }
 
+uint32_t
+str_hash(const char *s)
+{
+	uint32_t hash = 2166136261u;
+
+	for (; *s != '\0'; s++)
+		hash = (hash ^ (unsigned char)*s) * 16777619u;
+	return hash;
+}
+
 void
 str_hex(char *to, const void *bytes, size_t size)
 {

@@ -30,6 +30,10 @@ int str_to_int(const char *s, int64_t min, int64_t max, int64_t *ret_value);
 /* ASCII lower case, in place. */
 void str_lower(char *s);
 
+/* Spread evenly, the same everywhere and for ever; of no use against somebody
+ * who chooses the text (FNV-1a). */
+uint32_t str_hash(const char *s);
+
 /* Lower-case hex of bytes; to has room for 2 * size + 1. */
 void str_hex(char *to, const void *bytes, size_t size);
 

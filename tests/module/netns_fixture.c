@@ -3,12 +3,14 @@
 #include "../check.h"
 #include "lib/fd.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <net/if.h>
 #include <netinet/in.h>
 #include <sched.h>
 #include <signal.h>
+#include <spawn.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -82,16 +84,45 @@ socket_in(const struct netns *n)
 }
 
 int
-netns_connect(const struct netns *n, int port)
+netns_connect_to(const struct netns *n, const char *address, int port)
 {
-	const struct sockaddr_in to = {.sin_family = AF_INET,
+	struct sockaddr_in to = {.sin_family = AF_INET,
 	    .sin_port = htons((uint16_t)port),
 	    .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
 	FD_AUTO fd = socket_in(n);
 
+	assert_true(
+	    *address == '\0' || inet_pton(AF_INET, address, &to.sin_addr) == 1);
 	if (connect(fd, (const void *)&to, sizeof(to)) != 0)
 		return -1;
 	return fd_take(&fd);
+}
+
+int
+netns_connect(const struct netns *n, int port)
+{
+	return netns_connect_to(n, "", port);
+}
+
+bool
+netns_ip(const struct netns *n, const char *words)
+{
+	char text[256], where[64];
+	char *argv[32] = {"nsenter", where, "ip"};
+	size_t count = 3;
+	pid_t pid;
+	int status = -1;
+
+	(void)snprintf(text, sizeof(text), "%s", words);
+	(void)snprintf(where, sizeof(where), "--net=%s",
+	    n != NULL ? n->path : "/proc/self/ns/net");
+	for (char *save, *word = strtok_r(text, " ", &save); word != NULL;
+	     word = strtok_r(NULL, " ", &save))
+		argv[count++] = word;
+	assert_int_equal(
+	    posix_spawnp(&pid, argv[0], NULL, NULL, argv, environ), 0);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	return status == 0;
 }
 
 int

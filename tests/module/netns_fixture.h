@@ -20,6 +20,12 @@ void netns_end(struct netns *n); /* its process; may be called again */
 /* A connection to a port of its loopback; -1 with errno. */
 int netns_connect(const struct netns *n, int port);
 
+/* The same of an address of its own, "" for loopback. */
+int netns_connect_to(const struct netns *n, const char *address, int port);
+
+/* `ip WORDS`, in there, or here where n is NULL. False where it fails. */
+bool netns_ip(const struct netns *n, const char *words);
+
 /* A listening socket there that is somebody else's; any: on all addresses. */
 int netns_listen(const struct netns *n, int port, bool any);
 

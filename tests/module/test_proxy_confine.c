@@ -45,7 +45,7 @@ confined(int (*act)(void))
 	if (pid == 0) {
 		struct err e = ERR_INIT;
 
-		if (confine(DESCRIPTORS, &e) != 0) {
+		if (confine(DESCRIPTORS, 0, &e) != 0) {
 			(void)fprintf(stderr, "%s\n", e.text);
 			_exit(99);
 		}
@@ -292,7 +292,7 @@ start_confined(int *ret_end)
 		struct pollfd p = {ends[0], POLLIN, 0};
 
 		(void)close(ends[1]);
-		if (confine(DESCRIPTORS, &e) != 0)
+		if (confine(DESCRIPTORS, 0, &e) != 0)
 			_exit(99);
 		(void)!write(ready[1], "", 1);
 		_exit(poll(&p, 1, -1) == 1 ? 0 : 98);
@@ -398,7 +398,7 @@ somebody_else_is_confined_as_well(void **state)
 
 		if (setresgid(1234, 1234, 1234) != 0 ||
 		    setresuid(1234, 1234, 1234) != 0 ||
-		    confine(DESCRIPTORS, &e) != 0)
+		    confine(DESCRIPTORS, 0, &e) != 0)
 			_exit(1);
 		(void)open("/dev/null", O_RDONLY);
 		_exit(2);

@@ -29,9 +29,9 @@ loopback(void)
 static int
 listen_in(const struct netns *n, struct err *e)
 {
-	const struct address a = loopback();
+	const struct place at = {n->path, NULL, loopback(), PLACE_PORT};
 
-	return place_listen(n->path, &a, PLACE_PORT, e);
+	return place_listen(&at, e);
 }
 
 static ino_t
@@ -122,20 +122,26 @@ one_that_comes_after_another_gets_the_port(void **state)
 	netns_end(&n);
 }
 
+static int
+listen_at(const char *netns, struct address a, uint16_t port, struct err *e)
+{
+	const struct place at = {netns, NULL, a, port};
+
+	return place_listen(&at, e);
+}
+
 static void
 what_is_no_network_is_an_error(void **state)
 {
-	const struct address a = loopback();
+	static const char *const none[] = {
+	    "/nonexistent", "/dev/null", "/proc/self/ns/mnt"};
 	struct err e = ERR_INIT;
 	ino_t here = own_network();
 
 	(void)state;
-	check_fails(
-	    place_listen("/nonexistent", &a, PLACE_PORT, &e), &e, ERR_INTERNAL);
-	check_fails(
-	    place_listen("/dev/null", &a, PLACE_PORT, &e), &e, ERR_INTERNAL);
-	check_fails(place_listen("/proc/self/ns/mnt", &a, PLACE_PORT, &e), &e,
-	    ERR_INTERNAL);
+	for (size_t i = 0; i < sizeof(none) / sizeof(none[0]); i++)
+		check_fails(listen_at(none[i], loopback(), PLACE_PORT, &e), &e,
+		    ERR_INTERNAL);
 	assert_int_equal(own_network(), here);
 }
 
@@ -148,7 +154,7 @@ without_a_network_it_is_this_one(void **state)
 	(void)state;
 	assert_true(address_parse("::1", &a));
 	for (int six = 0; six <= 1; six++) {
-		FD_AUTO fd = place_listen("", &a, 0, &e);
+		FD_AUTO fd = listen_at("", a, 0, &e);
 		if (fd < 0 && six == 0 && strstr(e.text, "assign") != NULL)
 			; /* no IPv6 here */
 		else
