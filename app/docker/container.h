@@ -16,23 +16,30 @@ struct label {
 };
 
 struct mount {
-	const char *type;   /* "bind" or "volume" */
-	const char *source; /* host path, or volume name */
+	const char *type;   /* "bind", "volume" or "tmpfs" */
+	const char *source; /* host path, or volume name; NULL of a tmpfs */
 	const char *target;
 	bool readonly;
-	bool no_copy; /* of a volume: not filled from the image at first */
+	bool no_copy;  /* of a volume: not filled from the image at first */
+	int64_t bytes; /* of a tmpfs: its size */
 };
 
 struct container_spec {
 	const char *name, *image;
-	const char *user;	       /* "0:0" for runs */
+	const char *user;	       /* "" is the image's */
 	const char *const *entrypoint; /* NULL-terminated */
-	const char *const *cmd;	       /* NULL-terminated */
+	const char *working_dir;       /* NULL: the image's */
+	bool no_healthcheck; /* the image has one, which is not to be run */
 	const struct label *labels;
 	size_t label_count;
+	/* For the runtime; ignored where the API is older than 1.43. */
+	const struct label *annotations;
+	size_t annotation_count;
 	const struct mount *mounts;
 	size_t mount_count;
-	const char *network;  /* NetworkMode: "none", "bridge" */
+	const char *network; /* NetworkMode: "none", "bridge", one's name */
+	const char *dns; /* of a named one: where names are asked for, within a
+			  * second; NULL: the host's servers */
 	const char *runtime;  /* or "" */
 	int64_t memory_bytes; /* swap is set to the same: none extra */
 	int64_t nano_cpus, pids, shm_bytes;
@@ -64,8 +71,9 @@ int container_signal(
 
 struct container_info {
 	char id[CONTAINER_ID_SIZE];
-	char *name;  /* without the leading '/' */
-	char *image; /* as it was named on create */
+	char *name;	/* without the leading '/' */
+	char *image;	/* as it was named on create */
+	char *image_id; /* that it was made of; inspect only */
 	char *
 	    status; /* created running paused restarting removing exited dead */
 	char *netns; /* path of its network namespace; inspect only, "" where

@@ -24,6 +24,27 @@ write_strings(struct jw *w, const char *key, const char *const *strings)
 }
 
 static void
+write_size(struct jw *w, int64_t bytes)
+{
+	jw_key(w, "TmpfsOptions");
+	jw_open(w, '{');
+	jw_int(w, "SizeBytes", bytes);
+	jw_int(w, "Mode", 0755);
+	jw_close(w, '}');
+}
+
+static void
+write_labels(
+    struct jw *w, const char *key, const struct label *labels, size_t count)
+{
+	jw_key(w, key);
+	jw_open(w, '{');
+	for (size_t i = 0; i < count; i++)
+		jw_str(w, labels[i].key, labels[i].value);
+	jw_close(w, '}');
+}
+
+static void
 write_mounts(struct jw *w, const struct container_spec *spec)
 {
 	jw_key(w, "Mounts");
@@ -33,11 +54,14 @@ write_mounts(struct jw *w, const struct container_spec *spec)
 
 		jw_open(w, '{');
 		jw_str(w, "Type", m->type);
-		jw_str(w, "Source", m->source);
+		if (m->source != NULL)
+			jw_str(w, "Source", m->source);
 		jw_str(w, "Target", m->target);
 		jw_bool(w, "ReadOnly", m->readonly);
 		if (m->no_copy)
 			jw_raw(w, "VolumeOptions", "{\"NoCopy\":true}");
+		if (m->bytes > 0)
+			write_size(w, m->bytes);
 		jw_close(w, '}');
 	}
 	jw_close(w, ']');
@@ -65,6 +89,9 @@ write_host_config(struct jw *w, const struct container_spec *spec)
 	/* The entrypoint reaps; the log would only fill the host's disk. */
 	jw_bool(w, "Init", false);
 	jw_bool(w, "Privileged", false);
+	if (spec->annotation_count > 0)
+		write_labels(w, "Annotations", spec->annotations,
+		    spec->annotation_count);
 	jw_raw(w, "LogConfig", "{\"Type\":\"none\"}");
 	jw_raw(w, "RestartPolicy", "{\"Name\":\"no\"}");
 	jw_close(w, '}');
@@ -79,13 +106,13 @@ container_json_write(struct buf *body, const struct container_spec *spec)
 	jw_str(&w, "Image", spec->image);
 	jw_str(&w, "User", spec->user);
 	write_strings(&w, "Entrypoint", spec->entrypoint);
-	write_strings(&w, "Cmd", spec->cmd);
-	jw_raw(&w, "Healthcheck", "{\"Test\":[\"NONE\"]}");
-	jw_key(&w, "Labels");
-	jw_open(&w, '{');
-	for (size_t i = 0; i < spec->label_count; i++)
-		jw_str(&w, spec->labels[i].key, spec->labels[i].value);
-	jw_close(&w, '}');
+	/* Of what is not said here a commit takes what it finds. */
+	jw_raw(&w, "Cmd", "[]");
+	if (spec->working_dir != NULL)
+		jw_str(&w, "WorkingDir", spec->working_dir);
+	if (spec->no_healthcheck)
+		jw_raw(&w, "Healthcheck", "{\"Test\":[\"NONE\"]}");
+	write_labels(&w, "Labels", spec->labels, spec->label_count);
 	write_host_config(&w, spec);
 	jw_close(&w, '}');
 }
@@ -206,6 +233,7 @@ container_json_inspect(const char *bytes, size_t size,
 		&info) != 0)
 		return err_set(
 		    e, ERR_ENGINE, "Docker's container makes no sense");
+	info.image_id = mem_strdup(text_of(answer, "Image"));
 	info.status = mem_strdup(text_of(state, "Status"));
 	info.running = json_is_true(json_object_get(state, "Running"));
 	info.oom_killed = json_is_true(json_object_get(state, "OOMKilled"));
@@ -266,6 +294,7 @@ container_info_release(struct container_info *info)
 	free(info->labels);
 	free(info->name);
 	free(info->image);
+	free(info->image_id);
 	free(info->status);
 	free(info->netns);
 	memset(info, 0, sizeof(*info));

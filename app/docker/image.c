@@ -24,7 +24,8 @@ image_info_release(struct image_info *info)
 {
 	free(info->id);
 	free(info->user);
-	info->id = info->user = NULL;
+	free(info->config);
+	info->id = info->user = info->config = NULL;
 }
 
 static int
@@ -32,13 +33,22 @@ read_info(const struct buf *body, struct image_info *ret_info, struct err *e)
 {
 	json_auto_t *answer = json_loadb(body->data, body->size, 0, NULL);
 	const char *id = json_string_value(json_object_get(answer, "Id"));
-	const char *user = json_string_value(
-	    json_object_get(json_object_get(answer, "Config"), "User"));
+	const json_t *config = json_object_get(answer, "Config");
+	const char *user = json_string_value(json_object_get(config, "User"));
 
 	if (id == NULL)
 		return err_set(e, ERR_ENGINE, "Docker's image makes no sense");
 	ret_info->id = mem_strdup(id);
 	ret_info->user = mem_strdup(user != NULL ? user : "");
+	ret_info->healthcheck =
+	    json_is_object(json_object_get(config, "Healthcheck"));
+	ret_info->layers = (int64_t)json_array_size(
+	    json_object_get(json_object_get(answer, "RootFS"), "Layers"));
+	ret_info->bytes = json_integer_value(json_object_get(answer, "Size"));
+	ret_info->config =
+	    json_is_object(config) ? json_dumps(config, JSON_COMPACT) : NULL;
+	if (ret_info->config == NULL)
+		ret_info->config = mem_strdup("{}");
 	return 0;
 }
 

@@ -9,8 +9,11 @@
 #include <stdint.h>
 
 struct image_info {
-	char *id;   /* sha256:... */
-	char *user; /* "" is root */
+	char *id;	  /* sha256:... */
+	char *user;	  /* "" is root */
+	bool healthcheck; /* it has one that could run */
+	int64_t layers, bytes;
+	char *config; /* its Config, JSON text */
 };
 
 void image_info_release(struct image_info *info);

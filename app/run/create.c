@@ -24,6 +24,7 @@ struct making {
 	const struct idem *idem;
 	const char *id; /* NULL until there is a record */
 	int64_t refreshed;
+	bool healthcheck; /* the image has one */
 };
 
 /* A refresh that fails is seen by run_started, which finds no record or another
@@ -139,19 +140,17 @@ static int
 make_container(struct making *m, const struct run *run, struct arena *a,
     char ret_id[CONTAINER_ID_SIZE], struct err *e)
 {
-	static const char *const entrypoint[] = {GUEST_PROGRAM, NULL};
 	static const char socket_path[] = REACH_MOUNT "/" GUEST_SOCKET;
 	static const char *const drop[] = {
 	    "NET_RAW", "MKNOD", "AUDIT_WRITE", NULL};
 	const struct run_ctx *ctx = m->ctx;
-	struct mount mounts[] = {{.type = "bind",
-				     .source = ctx->config->init,
-				     .target = GUEST_PROGRAM,
-				     .readonly = true},
-	    {.type = NULL}};
+	struct mount mounts[REACH_INIT_MOUNTS + 1];
 	char name[RUN_NAME_SIZE], volume[RUN_VOLUME_SIZE];
-	bool socket = reach_mount(run, volume, &mounts[1]);
-	const char *const cmd[] = {"run", "--user", run->user, "--memory",
+	size_t mount_count = reach_init_mounts(ctx->config, mounts);
+	bool socket = reach_mount(run, volume, &mounts[mount_count]);
+	/* All in here, and no Cmd: see docker/commit.h. */
+	const char *const entrypoint[] = {GUEST_PROGRAM, "run", "--user",
+	    run->user, "--memory",
 	    arena_printf(a, "%lld", (long long)run->memory_mb),
 	    socket ? "--socket" : NULL, socket_path, NULL};
 	struct label labels[LABELS];
@@ -160,13 +159,14 @@ make_container(struct making *m, const struct run *run, struct arena *a,
 	struct container_spec spec = {
 	    .name = name,
 	    .image = run->image,
-	    .user = "0:0",
+	    /* Root, in a way that a commit leaves as it was. */
+	    .user = *run->user != '\0' ? "0:0" : "",
 	    .entrypoint = entrypoint,
-	    .cmd = cmd,
+	    .no_healthcheck = m->healthcheck,
 	    .labels = labels,
 	    .label_count = make_labels(ctx, run, a, labels),
 	    .mounts = mounts,
-	    .mount_count = socket ? 2 : 1,
+	    .mount_count = mount_count + socket,
 	    .network = str_eq(run->network, "open") ? "bridge" : "none",
 	    .runtime = ctx->config->runtime,
 	    .memory_bytes = run->memory_mb << 20,
@@ -217,7 +217,7 @@ run_make(const struct run_ctx *ctx, const struct run_request *rq,
     const struct run_watch *watch, struct arena *a, struct run *ret_run,
     struct err *e)
 {
-	struct making m = {ctx, watch, rq->idem, NULL, clock_mono_ms()};
+	struct making m = {ctx, watch, rq->idem, NULL, clock_mono_ms(), false};
 	struct image_info image;
 	struct err undo = ERR_INIT;
 
@@ -239,6 +239,7 @@ run_make(const struct run_ctx *ctx, const struct run_request *rq,
 	    .lease_holder = "",
 	    .auto_extend = rq->auto_extend,
 	};
+	m.healthcheck = image.healthcheck;
 	image_info_release(&image);
 	if (run_create(ctx->redis, &run, ctx->config->max_memory_mb, e) != 0)
 		return -1;

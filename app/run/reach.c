@@ -7,6 +7,7 @@
 
 #include <string.h>
 
+#define ROOT_BYTES 65536
 #define SERVE_MS 5000 /* for an init to serve, once its container runs */
 #define KNOWN_MAX (INT64_C(1) << 52) /* a script's numbers are doubles */
 
@@ -72,6 +73,19 @@ reach_prepare(
 	run->guest_dir = arena_strdup(a, info.mountpoint);
 	volume_info_release(&info);
 	return 0;
+}
+
+size_t
+reach_init_mounts(
+    const struct config *config, struct mount to[REACH_INIT_MOUNTS])
+{
+	to[0] = (struct mount){
+	    .type = "tmpfs", .target = REACH_ROOT, .bytes = ROOT_BYTES};
+	to[1] = (struct mount){.type = "bind",
+	    .source = config->init,
+	    .target = GUEST_PROGRAM,
+	    .readonly = true};
+	return REACH_INIT_MOUNTS;
 }
 
 bool

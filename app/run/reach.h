@@ -16,7 +16,15 @@
 #include "run/place.h"
 #include "store/run.h"
 
+#define REACH_ROOT "/.sbx"	/* all that is ours in a run */
 #define REACH_MOUNT "/.sbx/run" /* of the volume, in the run */
+#define REACH_INIT_MOUNTS 2
+
+/* The mounts of every container that has our init: a small tmpfs at REACH_ROOT,
+ * so that an image made of it has an empty directory there and no more, and the
+ * init in that. Returns REACH_INIT_MOUNTS. */
+size_t reach_init_mounts(
+    const struct config *config, struct mount to[REACH_INIT_MOUNTS]);
 
 /* Before the container is created: choose, and make what that takes. Fills
  * run->transport, guest_dir, guest_pid and guest_wire. */

@@ -5,19 +5,18 @@
 #include <jansson.h>
 #include <string.h>
 
-static const char *const entrypoint[] = {"/.sbx/init", NULL};
-static const char *const cmd[] = {"hold", NULL};
+static const char *const entrypoint[] = {"/.sbx/init", "hold", NULL};
 static const char *const caps[] = {"NET_RAW", "MKNOD", NULL};
 static const struct label labels[] = {
     {"teploy.sandbox", "1"}, {"teploy.sandbox.labels", "{\"a\":\"b\"}"}};
 static const struct mount mounts[] = {
-    {"bind", "/usr/lib/init", "/.sbx/init", true, false},
-    {"volume", "vol", "/.sbx/run", false, false}};
+    {"bind", "/usr/lib/init", "/.sbx/init", true, false, 0},
+    {"volume", "vol", "/.sbx/run", false, false, 0}};
 static const struct container_spec spec = {.name = "box",
     .image = "a/b:c",
     .user = "0:0",
     .entrypoint = entrypoint,
-    .cmd = cmd,
+    .no_healthcheck = true,
     .labels = labels,
     .label_count = 2,
     .mounts = mounts,
@@ -37,7 +36,7 @@ a_container_is_created_in_the_shape_of_the_contract(void **state)
 {
 	static const char want[] =
 	    "{\"Image\":\"a/b:c\",\"User\":\"0:0\","
-	    "\"Entrypoint\":[\"/.sbx/init\"],\"Cmd\":[\"hold\"],"
+	    "\"Entrypoint\":[\"/.sbx/init\",\"hold\"],\"Cmd\":[],"
 	    "\"Healthcheck\":{\"Test\":[\"NONE\"]},"
 	    "\"Labels\":{\"teploy.sandbox\":\"1\","
 	    "\"teploy.sandbox.labels\":\"{\\\"a\\\":\\\"b\\\"}\"},"
