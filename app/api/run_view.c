@@ -38,6 +38,15 @@ run_view_more(struct jw *w, const struct run *run)
 		jw_raw(w, "egressAllow",
 		    *run->egress_allow != '\0' ? run->egress_allow : "[]");
 	jw_int(w, "inFlight", run->in_flight);
+	if (run->disk_ms > 0) {
+		jw_key(w, "disk");
+		jw_open(w, '{');
+		jw_int(w, "bytes", run->disk_bytes);
+		jw_time(w, "at", run->disk_ms);
+		if (run->disk_warned)
+			jw_bool(w, "warning", true);
+		jw_close(w, '}');
+	}
 	if (!str_eq(run->state, "exited"))
 		return;
 	jw_key(w, "exit");

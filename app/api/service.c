@@ -25,6 +25,22 @@ figure_in(const struct figures *f, const char *kind, const char *of)
 	return figure_of(f, name);
 }
 
+/* As the reaper found it last; 0 where it has not looked yet. */
+static void
+usage_disk(struct jw *w, const struct figures *f)
+{
+	jw_key(w, "disk");
+	jw_open(w, '{');
+	jw_int(w, "runsBytes", figure_of(f, "disk runs"));
+	jw_int(w, "runsFlagged", figure_of(f, "disk flagged"));
+	jw_int(w, "cacheBytes", figure_of(f, "disk cache"));
+	jw_int(w, "snapshotsBytes", figure_of(f, "disk snapshots"));
+	jw_int(w, "freeBytes", figure_of(f, "disk free"));
+	jw_close(w, '}');
+	jw_int(w, "templates", figure_of(f, "templates"));
+	jw_int(w, "snapshots", figure_of(f, "snapshots"));
+}
+
 int
 api_usage(struct call *c, struct err *e)
 {
@@ -46,6 +62,7 @@ api_usage(struct call *c, struct err *e)
 		jw_int(&w, states[i], figure_in(&f, "runs", states[i]));
 	jw_close(&w, '}');
 	jw_int(&w, "inFlight", figure_of(&f, "inflight"));
+	usage_disk(&w, &f);
 	jw_key(&w, "workers");
 	jw_open(&w, '{');
 	for (size_t i = 0; i < POOLS_SHOWN; i++) {
@@ -147,6 +164,36 @@ requests(struct buf *out, const struct figures *f)
 	counters(out, f, "sweep", "sbx_sweeps_total", "sweep", "what");
 }
 
+static void
+disk(struct buf *out, const struct figures *f)
+{
+	static const struct {
+		const char *name, *figure, *help;
+	} rows[] = {
+	    {"sbx_runs_disk_bytes", "disk runs",
+		"What all runs hold of the disk: layers and volumes."},
+	    {"sbx_runs_disk_flagged", "disk flagged",
+		"Runs that hold more than SBX_RUN_DISK_WARN_GB."},
+	    {"sbx_cache_bytes", "disk cache",
+		"What the warm cache holds: templates, older generations in "
+		"use, and what could not be deleted."},
+	    {"sbx_cache_undeleted_bytes", "disk trash",
+		"What was removed from the warm cache and resists deletion."},
+	    {"sbx_cache_templates", "templates",
+		"Repositories with a template."},
+	    {"sbx_snapshots", "snapshots", "Snapshots."},
+	    {"sbx_snapshots_bytes", "disk snapshots",
+		"Their images, layers that they share counted for each."},
+	    {"sbx_disk_free_bytes", "disk free",
+		"Free on the engine's disk or the warm cache's, where there "
+		"is less."},
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		gauge(out, rows[i].name, figure_of(f, rows[i].figure),
+		    rows[i].help);
+}
+
 int
 api_metrics(struct call *c, struct err *e)
 {
@@ -167,6 +214,7 @@ api_metrics(struct call *c, struct err *e)
 	gauge(&out, "sbx_memory_limit_bytes",
 	    c->ctx.config->max_memory_mb << 20,
 	    "SBX_MAX_MEMORY_MB in bytes; 0 is no limit.");
+	disk(&out, &now);
 	gauges(&out, &now, "sbx_workers", "workers", "pool", pools, POOLS_SHOWN,
 	    "Worker processes.");
 	gauges(&out, &now, "sbx_worker_threads", "threads", "pool", pools,
