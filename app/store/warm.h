@@ -28,7 +28,7 @@
 /* How long a pin lasts that is not refreshed: a run's by the worker that boots
  * it, later by the reaper from what exists; a commit's by its worker. */
 #define WARM_PIN_MS 120000
-#define WARM_COMMIT_MS 15000
+#define WARM_COMMIT_MS 30000
 
 struct warm {
 	const char *repo, *gen, *lock_hash, *repo_dir;
@@ -44,9 +44,8 @@ int warm_boot(struct redis *r, const char *repo, const char *run,
 int warm_get(struct redis *r, const char *repo, struct arena *a,
     struct warm *ret_warm, struct err *e);
 
-/* What the disk says, or a commit has published there: taken where Redis knows
- * none, or an older one (generations are ULIDs in the order of their
- * publishing). used_ms 0 is now. */
+/* What the disk says, or a commit has published there just now, under the
+ * repository's lock: it is current from here on. used_ms 0 is now. */
 int warm_learn(struct redis *r, const struct warm *warm, struct err *e);
 
 /* The disk has no such generation: forget that it is current. No effect where

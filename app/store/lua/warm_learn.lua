@@ -1,13 +1,9 @@
--- What the disk says is current. A generation's name is a ULID, in the order of
--- publishing: who comes late with an older one changes nothing.
-local repo, gen, used = ARGV[1], ARGV[2], tonumber(ARGV[8])
-local v = redis.call('HMGET', warm(repo), 'gen', 'lastUse')
+-- What the disk says is current, whatever was believed before.
+local repo, used = ARGV[1], tonumber(ARGV[8])
+local before = tonumber(redis.call('HGET', warm(repo), 'lastUse')) or 0
 
-if v[1] and v[1] > gen then
-	return redis.status_reply('OK')
-end
-used = text(math.max(used > 0 and used or now(), tonumber(v[2]) or 0))
-redis.call('HSET', warm(repo), 'gen', gen, 'lockHash', ARGV[3], 'repoDir',
+used = text(math.max(used > 0 and used or now(), before))
+redis.call('HSET', warm(repo), 'gen', ARGV[2], 'lockHash', ARGV[3], 'repoDir',
 	ARGV[4], 'createdAt', ARGV[5], 'bytes', ARGV[6], 'entries', ARGV[7],
 	'lastUse', used)
 redis.call('ZADD', warms, used, repo)
