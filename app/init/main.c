@@ -1,9 +1,10 @@
 /*
  * sbx-init: the program that is mounted into every run as /.sbx/init.
  *
- *	sbx-init run --user USER [--socket PATH] [--memory MIB]
+ *	sbx-init run --user USER [--socket PATH] [--memory MIB] [--own PATH]
  *					PID 1 of the run; serves on PATH, or on
- *					an abstract name
+ *					an abstract name; an empty directory to
+ *					own is given to the user
  *	sbx-init exec			one operation of PID 1's; frames
  *					(lib/wire) on standard input and output
  *	sbx-init version
@@ -22,7 +23,7 @@ static int
 usage(void)
 {
 	(void)fputs("usage: sbx-init run --user USER [--socket PATH] "
-		    "[--memory MIB] | exec | version\n",
+		    "[--memory MIB] [--own PATH] | exec | version\n",
 	    stderr);
 	return 2;
 }
@@ -30,7 +31,7 @@ usage(void)
 static int
 run(int argc, char **argv)
 {
-	const char *user = NULL, *socket = NULL, *memory = "0";
+	const char *user = NULL, *socket = NULL, *memory = "0", *own = "";
 	char *end = NULL;
 
 	for (; argc >= 2; argc -= 2, argv += 2) {
@@ -40,13 +41,15 @@ run(int argc, char **argv)
 			socket = argv[1];
 		else if (str_eq(argv[0], "--memory"))
 			memory = argv[1];
+		else if (str_eq(argv[0], "--own"))
+			own = argv[1];
 		else
 			return usage();
 	}
 	unsigned long long mib = strtoull(memory, &end, 10);
 	if (argc != 0 || user == NULL || *end != '\0')
 		return usage();
-	return pid1_run(user, socket, mib);
+	return pid1_run(user, socket, mib, own);
 }
 
 int

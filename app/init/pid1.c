@@ -79,7 +79,8 @@ serve_until_told(struct serve *server, int signals)
 }
 
 int
-pid1_run(const char *user, const char *socket, uint64_t memory_mib)
+pid1_run(
+    const char *user, const char *socket, uint64_t memory_mib, const char *own)
 {
 	struct serve server;
 	struct passwd_user u = {.uid = 0};
@@ -100,6 +101,7 @@ pid1_run(const char *user, const char *socket, uint64_t memory_mib)
 		    WORK_PATH, strerror(errno));
 		return 1;
 	}
+	work_own(own, &u);
 	int signals = signalfd(-1, &all, SFD_CLOEXEC | SFD_NONBLOCK);
 	if (signals < 0)
 		return 1;

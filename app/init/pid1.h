@@ -15,7 +15,9 @@
 
 /* user is the image's USER, "" for root; socket is where to serve (init/serve),
  * NULL for an abstract one; memory_mib is the run's limit, 0 where it is not
- * known. Returns the exit status. */
-int pid1_run(const char *user, const char *socket, uint64_t memory_mib);
+ * known; own is a directory for work_own, "" for none. Returns the exit status.
+ */
+int pid1_run(
+    const char *user, const char *socket, uint64_t memory_mib, const char *own);
 
 #endif

@@ -1,6 +1,9 @@
 /* The directory in which commands work. */
 #include "init/work.h"
 
+#include "lib/str.h"
+
+#include <dirent.h>
 #include <errno.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -26,6 +29,23 @@ work_make(const struct passwd_user *u)
 	if ((st.st_mode & S_IRWXU) != S_IRWXU)
 		return chmod(WORK_PATH, (st.st_mode & 07777) | S_IRWXU);
 	return 0;
+}
+
+void
+work_own(const char *path, const struct passwd_user *u)
+{
+	const struct dirent *entry;
+	bool empty = true;
+	DIR *dir = u->uid != 0 && *path != '\0' ? opendir(path) : NULL;
+
+	if (dir == NULL)
+		return;
+	while (empty && (entry = readdir(dir)) != NULL)
+		empty =
+		    str_eq(entry->d_name, ".") || str_eq(entry->d_name, "..");
+	if (empty)
+		(void)fchown(dirfd(dir), u->uid, u->gid);
+	(void)closedir(dir);
 }
 
 void
