@@ -4,9 +4,12 @@
  *
  * Walked by directory descriptors, a name at a time, no link ever followed; a
  * file is opened O_NONBLOCK|O_NOFOLLOW and looked at after it is open, so that
- * no fifo hangs and no device is touched. Depth and breadth cost descriptors
- * and memory within bounds (TREE_DEPTH; hard links are remembered by inode).
- * Used as root on the host, and by sbx-init in a staging container.
+ * no fifo hangs and no device is touched. What vanishes or is swapped meanwhile
+ * is left out. Depth and breadth cost descriptors and memory within bounds: 36
+ * descriptors at most, and hard links are remembered by inode (2 million of
+ * them; beyond, a copy is ERR_TOO_LARGE). Errors name what it was about, by its
+ * path in the tree. Used as root on the host, and by sbx-init in a staging
+ * container.
  */
 #ifndef SBX_LIB_TREE_H
 #define SBX_LIB_TREE_H
@@ -16,15 +19,16 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define TREE_DEPTH 1000 /* deeper is ERR_TOO_LARGE */
+#define TREE_DEPTH 1000 /* of a copy: deeper is ERR_TOO_LARGE */
 
 struct tree_sum {
 	int64_t bytes;	 /* allocated, each inode once; directories along */
-	int64_t entries; /* all kinds, the root not counted */
-	int64_t skipped; /* sockets, fifos, devices: not copied */
+	int64_t entries; /* names, the root not counted; of a copy, copied */
+	int64_t skipped; /* sockets, fifos, devices: not copied; and what
+			  * another file system is mounted on */
 };
 
-/* Asked between two entries and within large files; true ends the walk with
+/* Asked every 64 entries and every 8 MiB within a file; true ends the walk with
  * ERR_GONE_AWAY. May be NULL. */
 struct tree_watch {
 	bool (*gone)(void *arg);
@@ -40,19 +44,21 @@ struct tree_watch {
  * times and attributes too. By reflink or copy_file_range where the kernel can.
  * Another file system mounted below from is not entered. Nothing is flushed to
  * disk: the caller does (syncfs). On failure what was copied stays: the caller
- * removes it. ERR_FILE_SPACE where the disk is full.
+ * removes it. ERR_FILE_SPACE where the disk is full; ERR_CONFLICT where a
+ * directory was moved while it was walked.
  */
 int tree_copy(int from, int to, const struct tree_watch *watch,
     struct tree_sum *ret_sum, struct err *e);
 
-/* What is below dir, itself included. What vanishes meanwhile is not an error.
- */
+/* What is below dir, itself included, to any depth up to a million, in that
+ * file system. What vanishes meanwhile is not an error. */
 int tree_measure(int dir, const struct tree_watch *watch,
     struct tree_sum *ret_sum, struct err *e);
 
 /* Remove name in dir with everything below it, immutable files and unreadable
  * directories included; absent is success. Goes on past what fails, and then
- * tells the first. Does not leave the file system that name is on. */
+ * tells the first. Any depth; does not leave the file system that name is on.
+ * Two at once, or somebody who fills it meanwhile, do not disturb it. */
 int tree_remove(
     int dir, const char *name, const struct tree_watch *watch, struct err *e);
 
