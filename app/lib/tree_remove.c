@@ -27,8 +27,8 @@
 
 struct removal {
 	struct walk w;
-	int above;	  /* what the root is in, or -1: the root stays */
-	const char *name; /* the root's there */
+	int above;	  /* what the root is in */
+	const char *name; /* the root's there, or NULL: it stays */
 	unsigned moved, passes;
 	bool progress; /* in this pass over the root */
 	bool failed;
@@ -157,7 +157,7 @@ leave_root(struct removal *r)
 	if (r->progress && again(r))
 		return 0;
 	(void)walk_leave(&r->w);
-	if (r->above >= 0 && !r->failed &&
+	if (r->name != NULL && !r->failed &&
 	    remove_name(r->above, r->name, AT_REMOVEDIR) != 0)
 		fail(r, NULL);
 	return 0;
@@ -246,7 +246,7 @@ tree_remove(
 int
 tree_empty(int dir, const struct tree_watch *watch, struct err *e)
 {
-	struct removal r = {.above = -1};
+	struct removal r = {.name = NULL};
 
 	return remove_below(&r, dir, watch, e);
 }
