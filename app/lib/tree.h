@@ -50,6 +50,9 @@ struct tree_watch {
 int tree_copy(int from, int to, const struct tree_watch *watch,
     struct tree_sum *ret_sum, struct err *e);
 
+/* Of one directory to another, nothing below: owner, mode, times, attributes. */
+int tree_dress(int from, int to, struct err *e);
+
 /* What is below dir, itself included, to any depth up to a million, in that
  * file system. What vanishes meanwhile is not an error. */
 int tree_measure(int dir, const struct tree_watch *watch,

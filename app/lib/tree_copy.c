@@ -286,6 +286,23 @@ step(struct copy *c, struct err *e)
 }
 
 int
+tree_dress(int from, int to, struct err *e)
+{
+	struct tree_file f;
+	struct stat st;
+
+	tree_file_init(&f, NULL);
+	int rc = fstat(from, &st);
+	if (rc == 0)
+		rc = tree_file_attributes(&f, from, to, &st);
+	if (rc != 0)
+		(void)err_sys(
+		    e, ERR_INTERNAL, "cannot copy a directory's attributes");
+	tree_file_release(&f);
+	return rc;
+}
+
+int
 tree_copy(int from, int to, const struct tree_watch *watch,
     struct tree_sum *ret_sum, struct err *e)
 {

@@ -186,14 +186,9 @@ make_overlay(const struct run_ctx *ctx, const struct run *run,
 	    from >= 0 ? make_part(ctx, run->id, "work", work, e) : -1;
 	FD_AUTO to =
 	    work_fd >= 0 ? make_part(ctx, run->id, "upper", upper, e) : -1;
-	struct stat st;
 
-	if (to < 0)
+	if (to < 0 || tree_dress(from, to, e) != 0)
 		return -1;
-	if (fstat(from, &st) != 0 || fchown(to, st.st_uid, st.st_gid) != 0 ||
-	    fchmod(to, st.st_mode & 07777) != 0)
-		return err_sys(
-		    e, ERR_INTERNAL, "cannot make a warm volume's root");
 	return make_volume(ctx, run, "overlay", "overlay",
 	    arena_printf(a, "lowerdir=%s,upperdir=%s,workdir=%s,%s", lower,
 		upper, work, OVERLAY_OPTIONS),
