@@ -50,7 +50,7 @@ struct tree_watch {
 int tree_copy(int from, int to, const struct tree_watch *watch,
     struct tree_sum *ret_sum, struct err *e);
 
-/* Of one directory to another, nothing below: owner, mode, times, attributes. */
+/* Owner, mode, times and attributes of one directory, to another. */
 int tree_dress(int from, int to, struct err *e);
 
 /* What is below dir, itself included, to any depth up to a million, in that
