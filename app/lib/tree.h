@@ -54,7 +54,8 @@ int tree_copy(int from, int to, const struct tree_watch *watch,
 int tree_dress(int from, int to, struct err *e);
 
 /* What is below dir, itself included, to any depth up to a million, in that
- * file system. What vanishes meanwhile is not an error. */
+ * file system. What vanishes meanwhile is not an error. On failure *ret_sum is
+ * what was seen till then. */
 int tree_measure(int dir, const struct tree_watch *watch,
     struct tree_sum *ret_sum, struct err *e);
 

@@ -85,7 +85,6 @@ tree_measure(int dir, const struct tree_watch *watch, struct tree_sum *ret_sum,
 		rc = step(&w, &met, &sum, e);
 	walk_release(&w);
 	links_release(&met);
-	if (rc == 0)
-		*ret_sum = sum;
+	*ret_sum = sum;
 	return rc;
 }
