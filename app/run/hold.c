@@ -64,6 +64,14 @@ hold_lost(void *hold)
 }
 
 int
+hold_was_lost(const struct hold *h, struct err *e)
+{
+	return err_set(e, ERR_RUN_NOT_RUNNING,
+	    "Run %s was destroyed, or was let go on, while it was copied.",
+	    h->run);
+}
+
+int
 hold_check(struct hold *h, struct err *e)
 {
 	bool kept;
@@ -71,12 +79,7 @@ hold_check(struct hold *h, struct err *e)
 	if (held_keep(h->ctx->redis, h->run, h->text, h->frozen, &kept, e) != 0)
 		return -1;
 	h->lost = h->lost || !kept;
-	if (!h->lost)
-		return 0;
-	return err_set(e, ERR_RUN_NOT_RUNNING,
-	    "Run %s was being destroyed, or was let go on, while it was "
-	    "copied.",
-	    h->run);
+	return h->lost ? hold_was_lost(h, e) : 0;
 }
 
 int

@@ -45,8 +45,12 @@ void hold_thaw(struct hold *h);
  */
 bool hold_lost(void *hold);
 
-/* The same, asked now: for the last look before a result is published. */
+/* The same, asked now: for the last look before a result is published.
+ * ERR_RUN_NOT_RUNNING, with a sentence for the caller. */
 int hold_check(struct hold *h, struct err *e);
+
+/* That sentence, of one that was lost. Returns -1. */
+int hold_was_lost(const struct hold *h, struct err *e);
 
 /* Thaw and let go. Takes one that is released already. */
 void hold_release(struct hold *h);

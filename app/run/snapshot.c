@@ -1,0 +1,211 @@
+/* Taking a snapshot, step by step, each undone where a later one fails. */
+#include "run/snapshot.h"
+#include "docker/commit.h"
+#include "docker/image.h"
+#include "lib/str.h"
+#include "run/exit.h"
+#include "run/hold.h"
+#include "run/place.h"
+#include "run/snapshot_config.h"
+#include "run/snapshot_label.h"
+#include "run/snapshot_stage.h"
+#include "run/snapshot_sync.h"
+#include "run/warm.h"
+
+#include <stdio.h>
+#include <string.h>
+
+struct taking {
+	const struct run_ctx *ctx;
+	struct run *run;
+	struct arena *arena;
+	struct hold hold;
+	struct commit_watch watch;
+	/* found out first */
+	struct container_info source;
+	struct image_info base;
+	struct snapshot_base about;
+	bool warm, flat;
+	/* the result */
+	char image[IMAGE_ID_SIZE];
+	struct snapshot snapshot;
+	struct label label[SNAPSHOT_LABELS];
+};
+
+static bool
+give_up(void *arg)
+{
+	struct taking *t = arg;
+
+	return hold_lost(&t->hold) ||
+	       (t->ctx->gone != NULL && t->ctx->gone(t->ctx->gone_arg));
+}
+
+/* -- looking --------------------------------------------------------------- */
+
+static void
+describe(struct taking *t)
+{
+	struct arena *a = t->arena;
+	char *image = arena_printf(a, SNAPSHOT_PREFIX "%s", t->hold.token);
+
+	str_lower(image);
+	t->snapshot = (struct snapshot){
+	    .image = image,
+	    .run = t->run->id,
+	    .base = t->run->image,
+	    .warm_path = t->warm ? t->run->warm_path : "",
+	    .excludes = t->about.excludes,
+	    .created_ms = ulid_time(t->hold.token),
+	    .layers = (t->flat ? 0 : t->base.layers) + 1 + t->warm,
+	};
+	snapshot_labels(
+	    &t->snapshot, t->hold.token, t->ctx->instance, a, t->label);
+}
+
+static int
+look(struct taking *t, struct err *e)
+{
+	const struct run *run = t->run;
+	char name[RUN_NAME_SIZE];
+
+	t->warm = warm_has(run);
+	run_name(run->id, name);
+	if (container_inspect(t->ctx->engine, name, &t->source, e) != 0)
+		return -1;
+	/* By its id: its name may be another's by now. */
+	if (image_inspect(t->ctx->engine, t->source.image_id, &t->base, e) != 0)
+		return err_wrap(e, "the image of run %s", run->id);
+	if (snapshot_base(t->base.config, t->warm ? run->warm_path : "",
+		t->arena, &t->about, e) != 0)
+		return -1;
+	t->flat = t->base.layers + 1 + t->warm > SNAPSHOT_LAYERS_MAX ||
+		  t->about.warm_in_volume;
+	describe(t);
+	return 0;
+}
+
+/* -- committing ------------------------------------------------------------ */
+
+/* What the image is to say, made of a container with those labels. */
+static int
+commit(struct taking *t, const char *container, const char *base,
+    const struct label *inherited, size_t count, struct err *e)
+{
+	const struct snapshot_config config = {
+	    base, t->label, SNAPSHOT_LABELS, inherited, count};
+	const char *json;
+
+	if (snapshot_config(&config, t->arena, &json, e) != 0)
+		return -1;
+	return commit_container(
+	    t->ctx->engine, container, json, &t->watch, t->image, e);
+}
+
+static int
+commit_source(struct taking *t, const char *base, struct err *e)
+{
+	const struct container_info *source = &t->source;
+
+	return commit(
+	    t, source->id, base, source->labels, source->label_count, e);
+}
+
+/* The run's files as an image that a staging container can be made of. It has
+ * no VOLUME where it is flat. */
+static int
+commit_part(struct taking *t, struct err *e)
+{
+	if (!t->flat)
+		return commit_source(t, "{}", e);
+	return commit_flat(t->ctx->engine, t->source.id, t->label,
+	    SNAPSHOT_LABELS, &t->watch, t->image, e);
+}
+
+/* Over it, what the volume holds, and the configuration. */
+static int
+commit_staged(struct taking *t, struct err *e)
+{
+	const struct stage_spec spec = {
+	    .run = t->run,
+	    .token = t->hold.token,
+	    .image = t->image,
+	    .base = &t->about,
+	    .no_healthcheck = !t->flat && t->base.healthcheck,
+	};
+	struct label labels[STAGE_LABELS];
+	char id[CONTAINER_ID_SIZE];
+
+	if (!t->warm)
+		hold_thaw(&t->hold);
+	if (stage_create(t->ctx, &spec, labels, id, e) != 0)
+		return -1;
+	if (t->warm && stage_copy(t->ctx, id, &t->watch, e) != 0)
+		return -1;
+	hold_thaw(&t->hold);
+	return commit(t, id, t->base.config, labels, STAGE_LABELS, e);
+}
+
+static int
+build(struct taking *t, struct err *e)
+{
+	if (look(t, e) != 0 ||
+	    snapshot_sync(t->ctx, t->run, &t->source, t->hold.token, e) != 0 ||
+	    hold_freeze(&t->hold, e) != 0)
+		return -1;
+	if (!t->warm && !t->flat)
+		return commit_source(t, t->base.config, e);
+	return commit_part(t, e) == 0 ? commit_staged(t, e) : -1;
+}
+
+/* From here on there is a snapshot, unless the run is going: whoever removes
+ * it may have been told that nothing of it is left. */
+static int
+publish(struct taking *t, struct err *e)
+{
+	struct image_info made;
+
+	hold_thaw(&t->hold);
+	if (hold_check(&t->hold, e) != 0 ||
+	    image_inspect(t->ctx->engine, t->image, &made, e) != 0)
+		return -1;
+	t->snapshot.bytes = made.bytes;
+	image_info_release(&made);
+	return image_tag(t->ctx->engine, t->image, SNAPSHOT_REPOSITORY,
+	    t->snapshot.image + strlen(SNAPSHOT_PREFIX), e);
+}
+
+/* The client, or the run, was gone: the engine says no more than that. */
+static int
+explain(struct taking *t, struct err *e)
+{
+	if (e->kind == ERR_GONE_AWAY && t->hold.lost)
+		return hold_was_lost(&t->hold, e);
+	if (e->kind == ERR_ABSENT || e->kind == ERR_CONFLICT)
+		e->kind = ERR_RUN_NOT_RUNNING;
+	return run_exit_explain(t->ctx, t->run, e);
+}
+
+int
+snapshot_take(const struct run_ctx *ctx, struct run *run, struct arena *a,
+    struct snapshot *ret_snapshot, struct err *e)
+{
+	struct taking t = {.ctx = ctx, .run = run, .arena = a};
+
+	if (!str_eq(run->state, "running") && !str_eq(run->state, "exited"))
+		return run_not_running(run, e);
+	if (hold_take(ctx, run, SNAPSHOT_HOLD, &t.hold, e) != 0)
+		return -1;
+	t.watch = (struct commit_watch){give_up, &t};
+	int rc = build(&t, e) == 0 ? publish(&t, e) : explain(&t, e);
+	/* Its bytes are safe, or it failed: neither is the run's concern. */
+	hold_thaw(&t.hold);
+	stage_remove(ctx, t.hold.token);
+	if (rc != 0)
+		snapshot_undo(ctx, t.hold.token);
+	hold_release(&t.hold);
+	container_info_release(&t.source);
+	image_info_release(&t.base);
+	*ret_snapshot = t.snapshot;
+	return rc;
+}

@@ -1,0 +1,145 @@
+/* Configurations of snapshots. */
+#include "run/snapshot_config.h"
+#include "lib/buf.h"
+#include "lib/jw.h"
+#include "lib/str.h"
+
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define OURS "teploy.sandbox"
+#define EXCLUDES_MAX (1u << 20)
+
+static json_t *
+load(const char *base, struct err *e)
+{
+	json_t *config = json_loads(base, 0, NULL);
+
+	if (!json_is_object(config)) {
+		json_decref(config);
+		(void)err_set(
+		    e, ERR_ENGINE, "the image's configuration makes no sense");
+		return NULL;
+	}
+	return config;
+}
+
+/* The engine takes the container's where a member is absent or null. */
+static void
+keep_empty(json_t *config, const char *member)
+{
+	if (json_array_size(json_object_get(config, member)) == 0)
+		(void)json_object_set_new(config, member, json_array());
+}
+
+static void
+set_labels(json_t *to, const struct label *labels, size_t count, bool blank)
+{
+	for (size_t i = 0; i < count; i++) {
+		if (blank && !str_starts(labels[i].key, OURS))
+			continue;
+		(void)json_object_set_new(to, labels[i].key,
+		    json_string(blank ? "" : labels[i].value));
+	}
+}
+
+int
+snapshot_config(const struct snapshot_config *c, struct arena *a,
+    const char **ret_json, struct err *e)
+{
+	json_auto_t *config = load(c->base, e);
+
+	if (config == NULL)
+		return -1;
+	keep_empty(config, "Entrypoint");
+	json_t *labels = json_object_get(config, "Labels");
+	if (!json_is_object(labels)) {
+		labels = json_object();
+		(void)json_object_set_new(config, "Labels", labels);
+	}
+	set_labels(labels, c->inherited, c->inherited_count, true);
+	set_labels(labels, c->labels, c->label_count, false);
+	char *text = json_dumps(config, JSON_COMPACT);
+	if (text == NULL)
+		return err_set(
+		    e, ERR_ENGINE, "the image's configuration is no JSON");
+	*ret_json = arena_strdup(a, text);
+	free(text);
+	return 0;
+}
+
+/* -- looking at a base ----------------------------------------------------- */
+
+static bool
+has_text(const json_t *config, const char *member)
+{
+	const char *text = json_string_value(json_object_get(config, member));
+
+	return text != NULL && *text != '\0';
+}
+
+/* One of two paths is the other, or above it. */
+static bool
+related(const char *one, const char *two)
+{
+	size_t n = strlen(one), m = strlen(two);
+	size_t less = n < m ? n : m;
+
+	if (strncmp(one, two, less) != 0)
+		return false;
+	return n == m || (n > m ? one : two)[less] == '/';
+}
+
+static int
+by_text(const void *a, const void *b)
+{
+	const char *const *one = a, *const *two = b;
+
+	return strcmp(*one, *two);
+}
+
+static int
+find_volumes(const json_t *volumes, const char *warm_path, struct arena *a,
+    struct snapshot_base *base, struct err *e)
+{
+	BUF_AUTO text = BUF_INIT(EXCLUDES_MAX);
+	struct jw w = JW_INIT(&text);
+	void *at = json_object_iter((json_t *)(uintptr_t)volumes);
+	const char **path =
+	    arena_alloc(a, (json_object_size(volumes) + 1) * sizeof(*path));
+	size_t count = 0;
+
+	for (; at != NULL;
+	     at = json_object_iter_next((json_t *)(uintptr_t)volumes, at))
+		path[count++] = json_object_iter_key(at);
+	qsort(path, count, sizeof(*path), by_text);
+	jw_open(&w, '[');
+	for (size_t i = 0; i < count; i++) {
+		if (*warm_path != '\0' && related(path[i], warm_path))
+			base->warm_in_volume = true;
+		if (!str_eq(path[i], warm_path))
+			jw_str(&w, NULL, path[i]);
+	}
+	jw_close(&w, ']');
+	if (text.over)
+		return err_set(e, ERR_ENGINE, "the image has many VOLUMEs");
+	base->excludes = arena_strdup(a, text.data);
+	return 0;
+}
+
+int
+snapshot_base(const char *base, const char *warm_path, struct arena *a,
+    struct snapshot_base *ret_base, struct err *e)
+{
+	json_auto_t *config = load(base, e);
+	struct snapshot_base found = {.excludes = "[]"};
+
+	if (config == NULL || find_volumes(json_object_get(config, "Volumes"),
+				  warm_path, a, &found, e) != 0)
+		return -1;
+	found.has_user = has_text(config, "User");
+	found.has_working_dir = has_text(config, "WorkingDir");
+	*ret_base = found;
+	return 0;
+}
