@@ -9,6 +9,7 @@
 #include "api/lease.h"
 #include "api/runs.h"
 #include "api/service.h"
+#include "api/snapshots.h"
 
 /* open: needs no token. stream: may run long. */
 const struct route routes[] = {
@@ -39,6 +40,9 @@ const struct route routes[] = {
     {"POST", "/v1/runs/{id}/files/{path...}", api_files_post, .stream = true},
     {"DELETE", "/v1/runs/{id}/files/{path...}", api_files_delete,
 	.stream = true},
+    {"POST", "/v1/runs/{id}/snapshot", api_snapshot_take, .stream = true},
+    {"GET", "/v1/snapshots", api_snapshot_list, .stream = false},
+    {"DELETE", "/v1/snapshots", api_snapshot_delete, .stream = false},
     {"GET", "/v1/runs/{id}/egress", api_egress_get, .stream = false},
     {"PUT", "/v1/runs/{id}/egress", api_egress_put, .stream = false},
     {"GET", "/v1/runs/{id}/egress/log", api_egress_log, .stream = true},

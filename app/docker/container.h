@@ -74,6 +74,7 @@ struct container_info {
 	char *name;	/* without the leading '/' */
 	char *image;	/* as it was named on create */
 	char *image_id; /* that it was made of; inspect only */
+	char *runtime;	/* inspect only */
 	char *
 	    status; /* created running paused restarting removing exited dead */
 	char *netns; /* path of its network namespace; inspect only, "" where

@@ -234,6 +234,8 @@ container_json_inspect(const char *bytes, size_t size,
 		return err_set(
 		    e, ERR_ENGINE, "Docker's container makes no sense");
 	info.image_id = mem_strdup(text_of(answer, "Image"));
+	info.runtime = mem_strdup(
+	    text_of(json_object_get(answer, "HostConfig"), "Runtime"));
 	info.status = mem_strdup(text_of(state, "Status"));
 	info.running = json_is_true(json_object_get(state, "Running"));
 	info.oom_killed = json_is_true(json_object_get(state, "OOMKilled"));
@@ -295,6 +297,7 @@ container_info_release(struct container_info *info)
 	free(info->name);
 	free(info->image);
 	free(info->image_id);
+	free(info->runtime);
 	free(info->status);
 	free(info->netns);
 	memset(info, 0, sizeof(*info));
