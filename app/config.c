@@ -144,6 +144,20 @@ check_words(const struct config *c, struct err *e)
 }
 
 static int
+check_pool(const struct config *c, struct err *e)
+{
+	struct cidr pool;
+
+	if (cidr_parse(c->egress_pool, &pool) && pool.base.family == 4 &&
+	    pool.bits >= 8 && pool.bits <= 29)
+		return 0;
+	return err_set(e, ERR_INPUT,
+	    "SBX_EGRESS_POOL is \"%s\": it must be a network like "
+	    "10.219.0.0/16, from /8 to /29, with no bit set behind its prefix",
+	    c->egress_pool);
+}
+
+static int
 check_egress(const struct config *c, struct err *e)
 {
 	const char *at = c->egress_allow, *word;
@@ -253,7 +267,8 @@ read_all(struct config *c, struct err *e)
 			return -1;
 	}
 	if (check_addr(c, e) != 0 || check_words(c, e) != 0 ||
-	    check_egress(c, e) != 0 || resolve(c, e) != 0)
+	    check_egress(c, e) != 0 || check_pool(c, e) != 0 ||
+	    resolve(c, e) != 0)
 		return -1;
 	return check_redis_url(c, e);
 }

@@ -36,6 +36,7 @@ orphan_read(const struct container_info *info, struct run *ret_run)
 	run.auto_extend = str_eq(text(info, "teploy.sandbox.autoextend"), "1");
 	run.transport = text(info, "teploy.sandbox.transport");
 	run.guest_dir = "";
+	run.subnet = text(info, "teploy.sandbox.subnet");
 	/* One of before there was this label has none. */
 	(void)number(info, "teploy.sandbox.wire", INT32_MAX, &run.guest_wire);
 	run.container = info->id;

@@ -6,7 +6,6 @@
 #include "http/sse.h"
 #include "lib/clock.h"
 #include "lib/str.h"
-#include "run/egress.h"
 #include "run/secret.h"
 
 #include <poll.h>
@@ -231,9 +230,7 @@ api_run_create(struct call *c, struct err *e)
 	json_auto_t *body = NULL;
 
 	if (call_body(c, &body, e) != 0 ||
-	    run_input(body, c->x->arena, &rq, e) != 0 ||
-	    (str_eq(rq.network, "allowlist") &&
-		egress_possible(c->ctx.config, e) != 0))
+	    run_input(body, c->x->arena, &rq, e) != 0)
 		return -1;
 	if (*c->x->idempotency_key != '\0') {
 		if (read_key(c, body, &idem, digest, e) != 0)

@@ -72,10 +72,18 @@ write_host_config(struct jw *w, const struct container_spec *spec)
 {
 	static const char *const no_new_privileges[] = {
 	    "no-new-privileges", NULL};
+	static const char *const impatient[] = {
+	    "timeout:1", "attempts:1", NULL};
 
 	jw_key(w, "HostConfig");
 	jw_open(w, '{');
 	jw_str(w, "NetworkMode", spec->network);
+	if (spec->dns != NULL) {
+		const char *const servers[] = {spec->dns, NULL};
+
+		write_strings(w, "Dns", servers);
+		write_strings(w, "DnsOptions", impatient);
+	}
 	jw_int(w, "Memory", spec->memory_bytes);
 	jw_int(w, "MemorySwap", spec->memory_bytes);
 	jw_int(w, "NanoCpus", spec->nano_cpus);

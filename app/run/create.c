@@ -14,7 +14,7 @@
 #include <string.h>
 
 #define SNAPSHOT_PREFIX "teploy-sbx-snap:"
-#define LABELS 17
+#define LABELS 18
 #define REFRESH_MS 4000 /* of the creating mark, RUN_CREATING_MS long */
 
 /* A creation on its way: what the engine's callbacks need. */
@@ -125,6 +125,7 @@ make_labels(const struct run_ctx *ctx, const struct run *run, struct arena *a,
 	    {"teploy.sandbox.cpus", arena_printf(a, "%.9g", run->cpus)},
 	    {"teploy.sandbox.autoextend", run->auto_extend ? "1" : "0"},
 	    {"teploy.sandbox.transport", run->transport},
+	    {"teploy.sandbox.subnet", run->subnet},
 	    {"teploy.sandbox.wire",
 		arena_printf(a, "%lld", (long long)run->guest_wire)},
 	    {"teploy.sandbox.pids",
@@ -175,6 +176,7 @@ make_container(struct making *m, const struct run *run, struct arena *a,
 	    .shm_bytes = ctx->config->shm_mb << 20,
 	    .cap_drop = drop,
 	};
+	egress_attach(run, a, &spec);
 	return container_create(ctx->engine, &spec, ret_id, e);
 }
 
@@ -191,6 +193,7 @@ build(struct making *m, const struct run_request *rq, struct run *run,
 	if (step(m, "create", e) != 0)
 		return -1;
 	if (reach_prepare(ctx, run, a, e) != 0 ||
+	    egress_prepare(ctx, run, a, e) != 0 ||
 	    make_container(m, run, a, container, e) != 0)
 		return err_wrap(e, "creating the container");
 	if (run_creating(ctx->redis, run->id, container, e) != 0)
@@ -231,6 +234,7 @@ run_make(const struct run_ctx *ctx, const struct run_request *rq,
 	    .user = arena_strdup(a, image.user),
 	    .labels = rq->labels,
 	    .egress_allow = rq->egress_allow,
+	    .subnet = "",
 	    .ttl_sec = rq->ttl_sec,
 	    .memory_mb = rq->memory_mb,
 	    .pids = rq->pids,

@@ -46,7 +46,7 @@ run_remove(const struct run_ctx *ctx, const char *id, struct err *e)
 		return err_wrap(e, "removing the container of run %s", id);
 	if (reach_remove(ctx, id, e) != 0)
 		return err_wrap(e, "removing the volume of run %s", id);
-	if (egress_end(ctx->config, id, e) != 0)
+	if (egress_end(ctx, id, e) != 0)
 		return err_wrap(e, "run %s", id);
 	return remove_directory(ctx->config, id, e);
 }

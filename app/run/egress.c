@@ -4,6 +4,7 @@
 #include "lib/clock.h"
 #include "lib/fd.h"
 #include "lib/str.h"
+#include "run/egress_network.h"
 #include "run/egress_proxy.h"
 #include "run/egress_talk.h"
 #include "run/place.h"
@@ -26,24 +27,54 @@ egress_has(const struct run *run)
 	return str_eq(run->network, "allowlist");
 }
 
-int
-egress_possible(const struct config *config, struct err *e)
-{
-	bool own_stack = str_starts(config->runtime, "runsc");
+/* -- where it listens ------------------------------------------------------ */
 
-	if (str_eq(config->egress_mode, "netns") ||
-	    (str_eq(config->egress_mode, "auto") && !own_stack))
+static bool
+takes_network(const struct config *config)
+{
+	if (str_eq(config->egress_mode, "auto"))
+		return str_starts(config->runtime, "runsc");
+	return str_eq(config->egress_mode, "bridge");
+}
+
+int
+egress_prepare(
+    const struct run_ctx *ctx, struct run *run, struct arena *a, struct err *e)
+{
+	run->subnet = "";
+	if (!egress_has(run) || !takes_network(ctx->config))
 		return 0;
-	if (str_eq(config->egress_mode, "bridge"))
-		return err_set(e, ERR_UNSUPPORTED,
-		    "network \"allowlist\" is not available with "
-		    "SBX_EGRESS_MODE=bridge in this version; use none or "
-		    "open.");
-	return err_set(e, ERR_UNSUPPORTED,
-	    "network \"allowlist\" is not available with the runtime %s, which "
-	    "has a network stack of its own; use none or open, or, where it "
-	    "runs with --network=host, SBX_EGRESS_MODE=netns.",
-	    config->runtime);
+	return egress_network_make(ctx, run->id, a, &run->subnet, e);
+}
+
+void
+egress_address(const struct run *run, char to[ADDRESS_TEXT])
+{
+	struct cidr subnet;
+
+	/* One of before there was this field has none. */
+	if (run->subnet == NULL || !cidr_parse(run->subnet, &subnet)) {
+		(void)snprintf(to, ADDRESS_TEXT, "127.0.0.1");
+		return;
+	}
+	const struct address gateway = cidr_first(&subnet);
+	address_format(&gateway, false, to);
+}
+
+/* Docker's own resolver, which is what such a container asks, gets the gateway
+ * as its server: a query is a channel, and nobody answers there. */
+void
+egress_attach(
+    const struct run *run, struct arena *a, struct container_spec *spec)
+{
+	char gateway[ADDRESS_TEXT], name[RUN_NAME_SIZE];
+
+	if (*run->subnet == '\0')
+		return;
+	egress_address(run, gateway);
+	run_name(run->id, name);
+	spec->network = arena_strdup(a, name);
+	spec->dns = arena_strdup(a, gateway);
 }
 
 /* -- one at a time --------------------------------------------------------- */
@@ -161,8 +192,9 @@ egress_set(
 
 /* 1 where the proxy runs, 0 where the run does not, -1. */
 static int
-start(const struct run_ctx *ctx, const char *id, const char *own, struct err *e)
+start(const struct run_ctx *ctx, const struct run *run, struct err *e)
 {
+	const char *id = run->id;
 	BUF_AUTO text = BUF_INIT(EGRESS_TEXT_MAX);
 	struct container_info info;
 	char name[RUN_NAME_SIZE];
@@ -170,10 +202,10 @@ start(const struct run_ctx *ctx, const char *id, const char *own, struct err *e)
 	run_name(id, name);
 	if (container_inspect(ctx->engine, name, &info, e) != 0)
 		return e->kind == ERR_ABSENT ? 0 : -1;
-	const struct egress_place at = {id, info.netns, info.pid};
+	const struct egress_place at = {id, info.netns, run->subnet, info.pid};
 	int rc = info.pid > 0;
 	if (rc == 1) {
-		egress_text(ctx->config, own, &text);
+		egress_text(ctx->config, run->egress_allow, &text);
 		if (*info.netns == '\0')
 			rc = err_set(e, ERR_PROXY,
 			    "Docker names no network namespace of run %s", id);
@@ -189,7 +221,7 @@ start(const struct run_ctx *ctx, const char *id, const char *own, struct err *e)
 int
 egress_start(const struct run_ctx *ctx, const struct run *run, struct err *e)
 {
-	int rc = start(ctx, run->id, run->egress_allow, e);
+	int rc = start(ctx, run, e);
 
 	if (rc == 0)
 		return err_set(e, ERR_PROXY,
@@ -197,8 +229,8 @@ egress_start(const struct run_ctx *ctx, const struct run *run, struct err *e)
 	return rc > 0 ? 0 : -1;
 }
 
-int
-egress_end(const struct config *config, const char *id, struct err *e)
+static int
+end(const struct config *config, const char *id, struct err *e)
 {
 	char path[RUN_PATH_SIZE];
 
@@ -208,6 +240,14 @@ egress_end(const struct config *config, const char *id, struct err *e)
 	/* Whoever keeps it finishes, and finds it destroyed the next time. */
 	FD_AUTO held = lock(config, id, e);
 	return held < 0 ? -1 : egress_proxy_end(config, id, e);
+}
+
+int
+egress_end(const struct run_ctx *ctx, const char *id, struct err *e)
+{
+	if (end(ctx->config, id, e) != 0)
+		return -1;
+	return egress_network_remove(ctx, id, e);
 }
 
 /* -- keeping --------------------------------------------------------------- */
@@ -236,7 +276,7 @@ keep(const struct run_ctx *ctx, const struct run *run, const char **ret_done,
 		/* One that hangs is in the way of another. */
 		if (egress_proxy_end(config, run->id, e) != 0)
 			return -1;
-		int rc = start(ctx, run->id, run->egress_allow, e);
+		int rc = start(ctx, run, e);
 		if (rc > 0)
 			*ret_done = "started";
 		return rc < 0 ? -1 : 0;

@@ -3,6 +3,11 @@
  * one sbx-proxy per run, which listens inside the run, holds it to its policy
  * (run/egress_policy.h), and ends when the run's init does.
  *
+ * Such a run has loopback and nothing else, and its proxy listens there. Where
+ * the runtime has a network stack of its own that does not work: there the run
+ * has a Docker network for itself alone (run/egress_network.h), whose link the
+ * proxy closes (proxy/link.h), so that it leads to the proxy and nowhere else.
+ *
  * In the host's directory of the run:
  *
  *	egress		the policy text that the proxy was told last
@@ -17,6 +22,8 @@
 #ifndef SBX_RUN_EGRESS_H
 #define SBX_RUN_EGRESS_H
 
+#include "docker/container.h"
+#include "lib/address.h"
 #include "lib/arena.h"
 #include "run/context.h"
 #include "run/egress_policy.h"
@@ -28,9 +35,17 @@
 /* The run has a proxy: its network is "allowlist". */
 bool egress_has(const struct run *run);
 
-/* Before anything is made: ERR_UNSUPPORTED where this box cannot give its runs
- * a proxy (SBX_EGRESS_MODE, SBX_RUNTIME). */
-int egress_possible(const struct config *config, struct err *e);
+/* Before the container is created: make the network of a run that takes one
+ * (SBX_EGRESS_MODE). Fills run->subnet, "" where there is none. */
+int egress_prepare(
+    const struct run_ctx *ctx, struct run *run, struct arena *a, struct err *e);
+
+/* Say so in what the container is created by. */
+void egress_attach(
+    const struct run *run, struct arena *a, struct container_spec *spec);
+
+/* The run reaches its proxy at that address, at port 3128. */
+void egress_address(const struct run *run, char to[ADDRESS_TEXT]);
 
 /* Once the container runs: write the policy, start the proxy, and wait until it
  * listens. ERR_PROXY where it does not. */
@@ -43,9 +58,9 @@ int egress_start(
 int egress_keep(const struct run_ctx *ctx, const char *id,
     const char **ret_done, struct err *e);
 
-/* Its container is gone: wait until the proxy is too, ending it if it must be;
- * almost always it has ended already. */
-int egress_end(const struct config *config, const char *id, struct err *e);
+/* Its container is gone: wait until the proxy is too, ending it if it must be
+ * (almost always it has ended already), and remove the run's network. */
+int egress_end(const struct run_ctx *ctx, const char *id, struct err *e);
 
 /* Of a run whose record is lost: its own entries as they were last, from its
  * directory; where that does not tell, run->egress_allow stays. */

@@ -149,18 +149,40 @@ run_program(const char *program, const char *const *arguments, const char *log,
 
 /* -- two ways -------------------------------------------------------------- */
 
+/* As one user all proxies would have the pipes of one (pipe(7)). "" for
+ * nobody. */
+static void
+user_of(const struct config *config, const char *id, char to[24])
+{
+	to[0] = '\0';
+	if (config->egress_uid_base > 0)
+		(void)snprintf(to, 24, "%lld",
+		    (long long)(config->egress_uid_base +
+				(str_hash(id) & 0xffff)));
+}
+
 static int
 start_spawn(const struct config *config, const struct egress_place *at,
     const char *log, struct err *e)
 {
-	char policy[RUN_PATH_SIZE], control[RUN_PATH_SIZE], pid[24];
-	const char *const arguments[] = {"--netns", at->netns, "--pid", pid,
-	    "--policy", policy, "--control", control, "--resolv",
-	    config->egress_resolv, "--detach", NULL};
+	char policy[RUN_PATH_SIZE], control[RUN_PATH_SIZE], pid[24], user[24];
+	const char *arguments[ARGUMENTS + 1] = {"--netns", at->netns, "--pid",
+	    pid, "--policy", policy, "--control", control, "--resolv",
+	    config->egress_resolv, "--detach"};
+	size_t n = 11;
 
 	run_path(config, at->id, EGRESS_POLICY, policy);
 	run_path(config, at->id, EGRESS_SOCKET, control);
 	(void)snprintf(pid, sizeof(pid), "%lld", (long long)at->pid);
+	user_of(config, at->id, user);
+	if (*user != '\0') {
+		arguments[n++] = "--user";
+		arguments[n++] = user;
+	}
+	if (*at->subnet != '\0') {
+		arguments[n++] = "--subnet";
+		arguments[n++] = at->subnet;
+	}
 	return run_program(config->proxy, arguments, log, e);
 }
 
@@ -171,11 +193,16 @@ start_systemd(const struct config *config, const struct egress_place *at,
 {
 	static const char strange[] = " \t\n\"'\\$";
 	char path[RUN_PATH_SIZE], unit[64], text[RUN_PATH_SIZE + 4096];
+	char user[24];
 	const char *const arguments[] = {
 	    "--quiet", "--no-ask-password", "restart", unit, NULL};
-	int n = snprintf(text, sizeof(text), "NETNS=%s\nPID=%lld\nRESOLV=%s\n",
-	    at->netns, (long long)at->pid, config->egress_resolv);
 
+	user_of(config, at->id, user);
+	int n = snprintf(text, sizeof(text),
+	    "NETNS=%s\nPID=%lld\nRESOLV=%s\nMORE=\"%s%s %s%s\"\n", at->netns,
+	    (long long)at->pid, config->egress_resolv,
+	    *user != '\0' ? "--user " : "", user,
+	    *at->subnet != '\0' ? "--subnet " : "", at->subnet);
 	if (n < 0 || (size_t)n >= sizeof(text) ||
 	    strpbrk(at->netns, strange) != NULL ||
 	    strpbrk(config->egress_resolv, strange) != NULL)

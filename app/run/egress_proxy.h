@@ -13,11 +13,12 @@
 #define EGRESS_NEXT "egress.next" /* one that it is being told */
 #define EGRESS_SOCKET "egress.sock"
 #define EGRESS_LOG "egress.log"
-#define EGRESS_UNIT "egress.unit" /* what its unit reads: NETNS and PID */
+#define EGRESS_UNIT "egress.unit" /* what its unit reads */
 
 /* Where the run is. */
 struct egress_place {
 	const char *id, *netns; /* of the run; path of its namespace */
+	const char *subnet;	/* of its link there, "" for none */
 	int64_t pid;		/* of its init */
 };
 

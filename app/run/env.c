@@ -12,14 +12,17 @@
 
 #define ENV_FILE_MAX (2u << 20) /* above any JSON body */
 
-/* Where the proxy of an allowlist run listens: proxy/place.h. Some tools read
- * the one spelling, some the other. */
-#define PROXY_URL "http://127.0.0.1:3128"
-#define PROXY_NONE "localhost,127.0.0.1"
-static const char *const proxy_env[] = {"HTTP_PROXY=" PROXY_URL,
-    "HTTPS_PROXY=" PROXY_URL, "http_proxy=" PROXY_URL, "https_proxy=" PROXY_URL,
-    "NO_PROXY=" PROXY_NONE, "no_proxy=" PROXY_NONE, NULL};
-static const char *const no_env[] = {NULL};
+#define PROXY_PORT "3128" /* proxy/place.h */
+
+/* Some tools read the one spelling, some the other. */
+static const char *const proxy_names[] = {
+    "HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"};
+static const char *const proxy_not_for[] = {
+    "NO_PROXY=localhost,127.0.0.1", "no_proxy=localhost,127.0.0.1"};
+
+#define PROXY_NAMES (sizeof(proxy_names) / sizeof(proxy_names[0]))
+#define PROXY_NOT_FOR (sizeof(proxy_not_for) / sizeof(proxy_not_for[0]))
+#define PROXY_ENV (PROXY_NAMES + PROXY_NOT_FOR)
 
 int
 run_env_write(const struct config *config, const char *id,
@@ -53,12 +56,29 @@ count_env(const char *const *env)
 	return count;
 }
 
+/* What names the proxy; returns how many of PROXY_ENV that is. */
+static size_t
+put_proxy(const struct run *run, struct arena *a, const char **env)
+{
+	char address[ADDRESS_TEXT];
+	size_t n = 0;
+
+	if (!egress_has(run))
+		return 0;
+	egress_address(run, address);
+	for (size_t i = 0; i < PROXY_NAMES; i++)
+		env[n++] = arena_printf(
+		    a, "%s=http://%s:" PROXY_PORT, proxy_names[i], address);
+	for (size_t i = 0; i < PROXY_NOT_FOR; i++)
+		env[n++] = proxy_not_for[i];
+	return n;
+}
+
 int
 run_env_read(const struct config *config, const struct run *run,
     const char *const *extra, struct arena *a, const char *const **ret_env,
     struct err *e)
 {
-	const char *const *proxy = egress_has(run) ? proxy_env : no_env;
 	char path[RUN_PATH_SIZE];
 	struct stat st;
 	size_t size = 0, count = 0;
@@ -75,11 +95,9 @@ run_env_read(const struct config *config, const struct run *run,
 	}
 	for (size_t i = 0; i < size; i++)
 		count += bytes[i] == '\0';
-	size_t room = count_env(proxy) + count + count_env(extra) + 1;
+	size_t room = PROXY_ENV + count + count_env(extra) + 1;
 	const char **env = arena_alloc(a, room * sizeof(*env));
-	size_t n = 0;
-	for (; *proxy != NULL; proxy++)
-		env[n++] = *proxy;
+	size_t n = put_proxy(run, a, env);
 	for (size_t i = 0; count > 0; i += strlen(bytes + i) + 1, count--)
 		env[n++] = bytes + i;
 	for (; extra != NULL && *extra != NULL; extra++)

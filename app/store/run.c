@@ -229,6 +229,7 @@ run_reached(struct redis *r, const struct run *run, struct err *e)
 	script_add(&c, run->guest_dir);
 	script_add_int(&c, run->guest_pid);
 	script_add_int(&c, run->guest_wire);
+	script_add(&c, run->subnet != NULL ? run->subnet : "");
 	return script_do(r, &c, e);
 }
 

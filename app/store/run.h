@@ -59,6 +59,9 @@ struct run {
 	const char *transport, *guest_dir;
 	int64_t guest_pid;
 	int64_t guest_wire; /* the wire version of its init; 0: before 3 */
+	/* of its own network (run/egress.h), "10.219.0.0/29"; "" where it has
+	 * none */
+	const char *subnet;
 	/* its warm volume (run/warm.h), "" where it has none; hash and dir are
 	 * those it was booted with */
 	const char *warm_repo, *warm_path, *warm_kind, *warm_gen;
@@ -100,8 +103,8 @@ int run_creating(
 int run_started(
     struct redis *r, const char *id, const struct idem *idem, struct err *e);
 
-/* Record the way to a run's init: transport, guest_dir, guest_pid, guest_wire.
- * No effect where there is no record. */
+/* Record the way to a run's init (transport, guest_dir, guest_pid, guest_wire)
+ * and subnet. No effect where there is no record. */
 int run_reached(struct redis *r, const struct run *run, struct err *e);
 
 /* Record the warm volume: kind, gen, booted, hash, dir. No effect where there is

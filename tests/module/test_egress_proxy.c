@@ -19,11 +19,12 @@
 #include <unistd.h>
 
 #define ID "01BX5ZZKBKACTAV9WEVGEMMVRZ"
+#define OTHER "01BX5ZZKBKACTAV9WEVGEMMVS0"
 
 static char dir[] = "/tmp/sbx-egress-XXXXXX", program[64];
 static struct config config = {
     .egress_start = "spawn", .egress_resolv = "/etc/resolv.conf"};
-static const struct egress_place place = {ID, "/nowhere", 1};
+static const struct egress_place place = {ID, "/nowhere", "", 1};
 
 static void
 make_directory(const char *id)
@@ -94,30 +95,58 @@ one_that_does_not_start_says_why(void **state)
 }
 
 static void
-it_is_told_all_and_inherits_nothing(void **state)
+check_told(const struct egress_place *at, const char *more)
 {
 	char path[RUN_PATH_SIZE], want[1024];
 	struct err e = ERR_INIT;
 	int open_fd = open("/dev/null", O_RDONLY); /* not close-on-exec */
 
-	(void)state;
-	(void)setenv("SECRET", "s3cr3t", 1);
 	put_program("#!/bin/sh\nexec >\"${0%/*}/said\"\necho \"$@\"\n"
 		    "env | grep -v '^PWD\\|^_=\\|^SHLVL'\n"
 		    "ls /proc/self/fd | wc -l\n");
-	check_ok(egress_proxy_start(&config, &place, &e), &e);
+	check_ok(egress_proxy_start(&config, at, &e), &e);
 	(void)close(open_fd);
 	(void)snprintf(path, sizeof(path), "%s/said", dir);
 	char *said = fd_read_file(path, 4096, NULL, &e);
 	assert_non_null(said);
 	(void)snprintf(want, sizeof(want),
-	    "--netns /nowhere --pid 1 --policy %s/runs/" ID
-	    "/egress --control %s/runs/" ID "/egress.sock --resolv "
-	    "/etc/resolv.conf --detach\n"
+	    "--netns /nowhere --pid 1 --policy %s/runs/%s/egress --control "
+	    "%s/runs/%s/egress.sock --resolv /etc/resolv.conf --detach%s\n"
 	    "PATH=/usr/sbin:/usr/bin:/sbin:/bin\n4\n",
-	    dir, dir); /* ls has a fourth: what it lists */
+	    dir, at->id, dir, at->id,
+	    more); /* ls has a fourth: what it lists */
 	assert_string_equal(said, want);
 	free(said);
+}
+
+static void
+it_is_told_all_and_inherits_nothing(void **state)
+{
+	struct egress_place at = place;
+
+	(void)state;
+	(void)setenv("SECRET", "s3cr3t", 1);
+	check_told(&at, "");
+	at.subnet = "10.219.0.8/29";
+	check_told(&at, " --subnet 10.219.0.8/29");
+}
+
+static void
+each_run_has_its_own_user(void **state)
+{
+	struct egress_place at = place;
+	char more[40];
+
+	(void)state;
+	config.egress_uid_base = 2000000000;
+	make_directory(OTHER);
+	for (int i = 0; i < 2; i++) {
+		(void)snprintf(more, sizeof(more), " --user %u",
+		    2000000000u + (str_hash(at.id) & 0xffff));
+		check_told(&at, more);
+		at.id = OTHER;
+	}
+	config.egress_uid_base = 0;
 }
 
 /* -- a server in its place ------------------------------------------------- */
@@ -235,6 +264,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(one_that_does_not_start_says_why),
 	    cmocka_unit_test(it_is_told_all_and_inherits_nothing),
+	    cmocka_unit_test(each_run_has_its_own_user),
 	    cmocka_unit_test(an_answer_is_whole_bounded_or_an_error),
 	    cmocka_unit_test(one_that_is_gone_is_no_answer),
 	    cmocka_unit_test(one_that_does_not_end_is_killed),

@@ -15,14 +15,17 @@
 static const struct cidr subnet = {{4, {10, 219, 9, 0}}, 29};
 static char far_end[IF_NAMESIZE]; /* in this network */
 
-/* What Docker gives a run. */
+/* What Docker gives a run. A new name each time: the kernel takes a network
+ * that is gone apart at its leisure. */
 static void
 give_link(struct netns *n)
 {
+	static int count;
 	char words[128];
 
 	netns_start(n);
-	(void)snprintf(far_end, sizeof(far_end), "vt%d", (int)getpid());
+	(void)snprintf(
+	    far_end, sizeof(far_end), "vt%d-%d", (int)getpid(), count++);
 	(void)snprintf(words, sizeof(words),
 	    "link add %s type veth peer name eth0 netns %d", far_end,
 	    (int)n->pid);

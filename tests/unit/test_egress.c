@@ -3,6 +3,7 @@
 #include "../check.h"
 #include "lib/str.h"
 #include "run/egress.h"
+#include "run/egress_network.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -160,32 +161,60 @@ a_record_that_makes_no_sense_admits_nothing(void **state)
 }
 
 static void
-a_box_whose_runs_can_have_no_proxy_says_so(void **state)
+the_proxy_is_on_loopback_or_first_in_the_runs_network(void **state)
 {
-	static const struct {
-		const char *mode, *runtime;
-		bool possible;
-	} table[] = {
-	    {"auto", "", true},
-	    {"auto", "runc", true},
-	    {"netns", "runsc", true}, /* with --network=host */
-	    {"auto", "runsc", false},
-	    {"auto", "runsc-kvm", false},
-	    {"bridge", "runc", false},
-	};
+	static const char *const table[][2] = {{"", "127.0.0.1"},
+	    {"10.219.0.0/29", "10.219.0.1"}, {"10.219.3.8/29", "10.219.3.9"}};
+	const struct run old = {.subnet = NULL};
+	char address[ADDRESS_TEXT];
 
 	(void)state;
+	egress_address(&old, address);
+	assert_string_equal(address, "127.0.0.1");
 	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
-		struct config c = {
-		    .egress_mode = table[i].mode, .runtime = table[i].runtime};
-		struct err e = ERR_INIT;
+		const struct run run = {.subnet = table[i][0]};
 
-		if (table[i].possible)
-			check_ok(egress_possible(&c, &e), &e);
-		else
-			check_fails(
-			    egress_possible(&c, &e), &e, ERR_UNSUPPORTED);
+		egress_address(&run, address);
+		assert_string_equal(address, table[i][1]);
 	}
+}
+
+/* -- subnets --------------------------------------------------------------- */
+
+static void
+every_subnet_of_the_pool_is_tried_once(void **state)
+{
+	char subnet[ADDRESS_TEXT];
+	bool seen[256] = {false};
+	unsigned third, last, bits, count = 0;
+
+	(void)state;
+	while (egress_network_pick(
+	    "10.9.8.0/21", "01J0000000000000000000000A", count, subnet)) {
+		assert_int_equal(
+		    sscanf(subnet, "10.9.%u.%u/%u", &third, &last, &bits), 3);
+		assert_true(third >= 8 && third <= 15 && bits == 29);
+		assert_int_equal(last % 8, 0);
+		unsigned slot = (third - 8) * 32 + last / 8;
+		assert_false(seen[slot]);
+		seen[slot] = true;
+		count++;
+	}
+	assert_int_equal(count, 256);
+}
+
+static void
+a_pool_may_have_one_subnet_and_runs_begin_at_different_ones(void **state)
+{
+	char one[ADDRESS_TEXT], other[ADDRESS_TEXT];
+
+	(void)state;
+	assert_true(egress_network_pick("10.1.2.8/29", "A", 0, one));
+	assert_string_equal(one, "10.1.2.8/29");
+	assert_false(egress_network_pick("10.1.2.8/29", "A", 1, one));
+	assert_true(egress_network_pick("10.0.0.0/8", "A", 0, one));
+	assert_true(egress_network_pick("10.0.0.0/8", "B", 0, other));
+	assert_string_not_equal(one, other);
 }
 
 int
@@ -197,7 +226,11 @@ main(void)
 	    cmocka_unit_test(own_entries_are_bounded_in_number_and_bytes),
 	    cmocka_unit_test(all_entries_are_told_with_their_origin),
 	    cmocka_unit_test(a_policy_is_text_that_tells_its_own_entries_again),
-	    cmocka_unit_test(a_box_whose_runs_can_have_no_proxy_says_so),
+	    cmocka_unit_test(
+		the_proxy_is_on_loopback_or_first_in_the_runs_network),
+	    cmocka_unit_test(every_subnet_of_the_pool_is_tried_once),
+	    cmocka_unit_test(
+		a_pool_may_have_one_subnet_and_runs_begin_at_different_ones),
 	    cmocka_unit_test(a_record_that_makes_no_sense_admits_nothing),
 	};
 
