@@ -274,11 +274,11 @@ silence_ends_a_call_and_slow_words_do_not(void **state)
 	struct engine_call call = docker_call("POST", "/x");
 	struct err e = ERR_INIT;
 
-	/* 8 times 100 ms in all, and never 600 ms of silence. */
-	call.idle_ms = 600;
+	/* 8 times 300 ms in all, and never 2 s of silence. */
+	call.idle_ms = 2000;
 	fake_on(d->fake,
 	    (struct fake_rule){
-		.path = "/x", .status = 200, .chunks = words, .pause_ms = 100});
+		.path = "/x", .status = 200, .chunks = words, .pause_ms = 300});
 	check_ok(engine_do(d->engine, &call, &reply, &e), &e);
 	assert_string_equal(reply.body.data, "abcdefgh");
 	call.idle_ms = 50;

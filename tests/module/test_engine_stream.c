@@ -245,10 +245,10 @@ a_slow_taker_is_no_silence_of_the_engine(void **state)
 	struct engine_call call = docker_call("GET", "/x");
 	struct letters l = {.count = 300};
 
-	call.idle_ms = 400;
+	call.idle_ms = 1500;
 	fake_on(d->fake, letters_rule(&l));
 	struct engine_stream *s = open_well(d->engine, &call);
-	int64_t until = clock_mono_ms() + 600;
+	int64_t until = clock_mono_ms() + 1700;
 	wait_until(clock_mono_ms() >= until, 10000);
 	assert_int_equal(take_letters(s), 300 * BLOCK);
 	engine_stream_free(s);

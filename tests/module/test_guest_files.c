@@ -370,7 +370,7 @@ waits_end_with_patience(void **state)
 	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, fd), 0);
 	for (int left = 0; left < 2; left++) {
 		how.other_fd = fd[0];
-		how.timeout_ms = left ? PATIENCE_MS : 300;
+		how.timeout_ms = left ? PATIENCE_MS : 1500;
 		struct guest_file *f =
 		    guest_file_open(NULL, &place, &rq, &how, &e);
 		assert_non_null(f);

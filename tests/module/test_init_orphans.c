@@ -101,7 +101,7 @@ orphans_of_others_are_left_alone(void **state)
 	init_run(&first, NULL, 0, &o);
 	assert_int_equal(o.exit.code, 5);
 	outcome_release(&o);
-	assert_int_equal(init_marked(), 1);
+	wait_until(init_marked() == 1, PATIENCE_MS);
 	init_run(&second, NULL, 0, &o);
 	assert_true(o.exit.timed_out);
 	outcome_release(&o);
