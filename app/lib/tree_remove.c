@@ -14,6 +14,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #define MOVE_DEPTH 100000
@@ -46,17 +47,24 @@ fail(struct removal *r, const char *name)
 	r->failed = true;
 }
 
+/* ioctl(2), whose number is an int to musl and an unsigned long to glibc. */
+static long
+control(int fd, unsigned long number, int *flags)
+{
+	return syscall(SYS_ioctl, fd, number, flags);
+}
+
 static bool
 unlock(int fd)
 {
 	/* An int, whatever the call's number says. */
 	int flags = 0;
 
-	if (ioctl(fd, GET_FLAGS, &flags) != 0 ||
+	if (control(fd, GET_FLAGS, &flags) != 0 ||
 	    (flags & (FLAG_IMMUTABLE | FLAG_APPEND)) == 0)
 		return false;
 	flags &= ~(FLAG_IMMUTABLE | FLAG_APPEND);
-	return ioctl(fd, SET_FLAGS, &flags) == 0;
+	return control(fd, SET_FLAGS, &flags) == 0;
 }
 
 /* Take away what forbids the removal of name (chattr +i, +a), there or of the
