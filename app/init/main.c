@@ -7,6 +7,9 @@
  *					own is given to the user
  *	sbx-init exec			one operation of PID 1's; frames
  *					(lib/wire) on standard input and output
+ *	sbx-init sync			write out what is only in memory yet:
+ *					for runtimes with a page cache of their
+ *					own, before a snapshot
  *	sbx-init version
  */
 #include "init/pid1.h"
@@ -23,7 +26,8 @@ static int
 usage(void)
 {
 	(void)fputs("usage: sbx-init run --user USER [--socket PATH] "
-		    "[--memory MIB] [--own PATH] | exec | version\n",
+		    "[--memory MIB] [--own PATH] | exec | sync | "
+		    "version\n",
 	    stderr);
 	return 2;
 }
@@ -61,6 +65,10 @@ main(int argc, char **argv)
 		return run(argc - 2, argv + 2);
 	if (argc == 2 && str_eq(argv[1], "exec"))
 		return relay_run();
+	if (argc == 2 && str_eq(argv[1], "sync")) {
+		sync();
+		return 0;
+	}
 	if (argc == 2 && str_eq(argv[1], "version")) {
 		(void)printf("sbx-init, wire version %d\n", WIRE_VERSION);
 		return 0;
