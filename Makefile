@@ -141,6 +141,13 @@ $(BUILD)/teploy-sandbox: app/teploy-sandbox $(SCRIPTS) $(wildcard nginx/*)
 	$(Q)cp -p $(SCRIPTS) $(BUILD)/
 	$(Q)install -m 0755 app/teploy-sandbox $@
 
+# What --help says is in the page, too.
+MAN     = $(patsubst app/man/%.in,$(BUILD)/man/%,$(wildcard app/man/*.in))
+$(BUILD)/man/%: app/man/%.in app/man/render $(PROGRAMS)
+	@mkdir -p $(@D)
+	$(call say,MAN )
+	$(Q)app/man/render $< $(BUILD) >$@.new && mv $@.new $@
+
 -include $(shell find $(BUILD)/obj $(BUILD)/init -name '*.d' 2>/dev/null)
 
 # -- tests --------------------------------------------------------------------
@@ -226,6 +233,8 @@ format:			## apply .clang-format
 # -- install ------------------------------------------------------------------
 LIBDIR  = $(PREFIX)/lib/teploy-sandbox
 UNITDIR = $(PREFIX)/lib/systemd/system
+MANDIR  = $(PREFIX)/share/man
+INBIN   = teploy-sandbox sbxctl
 ENVFILE = $(SYSCONFDIR)/teploy-sandbox/env
 UNITS   = sbx.target sbx-redis.service sbx-reaper.service sbx-nginx.service \
 	  sbx-proxy@.service \
@@ -238,17 +247,21 @@ booted  = [ -z "$(DESTDIR)" ] && [ -d /run/systemd/system ]
 put = for f in $(2); do to=$(DESTDIR)$(3)/$${f\#\#*/}; \
 	install -m $(1) $$f $$to.new && mv -f $$to.new $$to || exit; done
 
-install: all		## programs, scripts and units under DESTDIR and PREFIX
-	install -d $(addprefix $(DESTDIR),$(LIBDIR)/nginx $(UNITDIR) $(PREFIX)/bin $(dir $(ENVFILE)))
+install: all $(MAN)	## programs, scripts and units under DESTDIR and PREFIX
+	install -d $(addprefix $(DESTDIR),$(LIBDIR)/nginx $(UNITDIR) $(PREFIX)/bin \
+	    $(MANDIR)/man1 $(MANDIR)/man8 $(dir $(ENVFILE)))
 	$(call put,0755,$(PROGRAMS) $(SCRIPTS),$(LIBDIR))
 	$(call put,0644,nginx/*,$(LIBDIR)/nginx)
+	$(call put,0644,$(filter %.1,$(MAN)),$(MANDIR)/man1)
+	$(call put,0644,$(filter %.8,$(MAN)),$(MANDIR)/man8)
 	systemd/render $(BUILD)/systemd $(PREFIX) $(SYSCONFDIR)
 	$(call put,0644,$(addprefix $(BUILD)/systemd/,$(UNITS)),$(UNITDIR))
 	$(BUILD)/sbx-app --help | systemd/env.sh >$(BUILD)/systemd/env
 	[ -e $(DESTDIR)$(ENVFILE) ] || \
 	    install -m 0600 $(BUILD)/systemd/env $(DESTDIR)$(ENVFILE)
 	ln -sfn $(ENVFILE) $(DESTDIR)$(LIBDIR)/env
-	ln -sfn ../lib/teploy-sandbox/teploy-sandbox $(DESTDIR)$(PREFIX)/bin/teploy-sandbox
+	for name in $(INBIN); do \
+	    ln -sfn ../lib/teploy-sandbox/$$name $(DESTDIR)$(PREFIX)/bin/$$name; done
 	if $(booted); then systemctl daemon-reload; fi
 	@echo "next: systemctl enable --now sbx.target"
 
@@ -256,7 +269,10 @@ uninstall:		## remove what install put; ENVFILE and all state stay
 	@if $(booted) && systemctl -q is-active sbx.target; then \
 	    echo "sbx.target runs: systemctl disable --now sbx.target" >&2; exit 1; fi
 	rm -rf $(DESTDIR)$(LIBDIR)
-	rm -f $(addprefix $(DESTDIR)$(UNITDIR)/,$(UNITS)) $(DESTDIR)$(PREFIX)/bin/teploy-sandbox
+	rm -f $(addprefix $(DESTDIR)$(UNITDIR)/,$(UNITS)) \
+	    $(addprefix $(DESTDIR)$(PREFIX)/bin/,$(INBIN)) \
+	    $(addprefix $(DESTDIR)$(MANDIR)/man1/,$(notdir $(filter %.1,$(MAN)))) \
+	    $(addprefix $(DESTDIR)$(MANDIR)/man8/,$(notdir $(filter %.8,$(MAN))))
 	if $(booted); then systemctl daemon-reload; fi
 
 clean:			## remove build/

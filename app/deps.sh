@@ -40,6 +40,7 @@ command clang-format clang-format
 command clang-tidy clang-tidy
 command cppcheck cppcheck
 command shellcheck shellcheck
+command groff groff-base
 command git git
 command python3 python3
 command openssl openssl

@@ -23,13 +23,13 @@
 #include <unistd.h>
 
 static int
-usage(void)
+usage(FILE *to)
 {
 	(void)fputs("usage: sbx-init run --user USER [--socket PATH] "
 		    "[--memory MIB] [--own PATH] | exec | sync | "
 		    "version\n",
-	    stderr);
-	return 2;
+	    to);
+	return to == stdout ? 0 : 2;
 }
 
 static int
@@ -48,11 +48,11 @@ run(int argc, char **argv)
 		else if (str_eq(argv[0], "--own"))
 			own = argv[1];
 		else
-			return usage();
+			return usage(stderr);
 	}
 	unsigned long long mib = strtoull(memory, &end, 10);
 	if (argc != 0 || user == NULL || *end != '\0')
-		return usage();
+		return usage(stderr);
 	return pid1_run(user, socket, mib, own);
 }
 
@@ -69,9 +69,11 @@ main(int argc, char **argv)
 		sync();
 		return 0;
 	}
+	if (argc == 2 && str_eq(argv[1], "--help"))
+		return usage(stdout);
 	if (argc == 2 && str_eq(argv[1], "version")) {
 		(void)printf("sbx-init, wire version %d\n", WIRE_VERSION);
 		return 0;
 	}
-	return usage();
+	return usage(stderr);
 }

@@ -172,8 +172,8 @@ mode_of(const char *path)
 static void
 install_puts_programs_units_and_configuration_in_place(void **state)
 {
-	static const char *const programs[] = {
-	    "sbx-app", "sbx-reaper", "sbx-init", "teploy-sandbox"};
+	static const char *const programs[] = {"sbx-app", "sbx-reaper",
+	    "sbx-init", "sbx-proxy", "sbxctl", "teploy-sandbox"};
 	char path[128], target[64] = "";
 
 	(void)state;
@@ -190,6 +190,7 @@ install_puts_programs_units_and_configuration_in_place(void **state)
 			     has(at(path), "@include"));
 	}
 	assert_int_equal(mode_of(at("usr/local/bin/teploy-sandbox")), 0755);
+	assert_int_equal(mode_of(at("usr/local/bin/sbxctl")), 0755);
 	/* It may come to hold a password. */
 	assert_int_equal(mode_of(at(ENV)), 0600);
 	assert_true(has(at(ENV), "\n#SBX_ADDR=127.0.0.1:7439\n"));
@@ -211,6 +212,37 @@ install_keeps_a_configuration_that_is_there(void **state)
 	char *text = text_of(at(ENV));
 	assert_string_equal(text, mine);
 	free(text);
+}
+
+/* groff(1) warns of what it cannot set; what programs say is in them. */
+static void
+man_pages_are_whole(void **state)
+{
+	static const struct {
+		const char *page, *text;
+	} pages[] = {
+	    {"man1/sbxctl.1", "\\-\\-network KIND"},
+	    {"man8/sbx-app.8", "SBX_STREAM_THREADS"},
+	    {"man8/sbx-init.8", "PID 1"},
+	    {"man8/sbx-proxy.8", "\\-\\-policy FILE"},
+	    {"man8/sbx-reaper.8", "SBX_REAP_INTERVAL"},
+	    {"man8/teploy-sandbox.8", "token rotate"},
+	};
+	char path[128];
+
+	(void)state;
+	make_in_root("install");
+	for (size_t i = 0; i < sizeof(pages) / sizeof(pages[0]); i++) {
+		(void)snprintf(path, sizeof(path), "usr/local/share/man/%s",
+		    pages[i].page);
+		assert_int_equal(mode_of(at(path)), 0644);
+		assert_true(has(at(path), pages[i].text));
+		assert_false(
+		    has(at(path), "@help") || has(at(path), "@VERSION@"));
+		assert_int_equal(
+		    run("groff", "-man", "-ww", "-z", at(path)), 0);
+		assert_string_equal(text_of(log_path), "");
+	}
 }
 
 static void
@@ -320,6 +352,7 @@ main(void)
 	    INSTALL_TEST(
 		install_puts_programs_units_and_configuration_in_place),
 	    INSTALL_TEST(install_keeps_a_configuration_that_is_there),
+	    INSTALL_TEST(man_pages_are_whole),
 	    INSTALL_TEST(uninstall_leaves_the_configuration_alone),
 	    INSTALL_TEST(systemd_has_nothing_to_say_about_the_installed_units),
 	    INSTALL_TEST(
