@@ -44,10 +44,13 @@ bool cache_on(const struct config *config);
 /* Make the root's directories. Once at start and before use; cheap. */
 int cache_setup(const struct config *config, struct err *e);
 
-/* Whether an overlay whose layers are on the cache's file system works here:
- * tried by the kernel, once per process; false falls back to copies. Needs the
- * engine (it mounts). Remembered in SBX_STATE_DIR for other processes. */
-bool cache_overlay(const struct run_ctx *ctx);
+/*
+ * Whether an overlay whose layers are on the cache's file system works here;
+ * where not, volumes are copies. Tried by the kernel where this process may
+ * mount, with a mount that nobody sees (fsmount(2)); else judged by the file
+ * system's type: those that are known to work. Takes well under a millisecond.
+ */
+bool cache_overlay(const struct config *config);
 
 /* Absolute paths. */
 void cache_tree_path(const struct config *config, const char *repo,
@@ -81,26 +84,31 @@ void cache_unlock(int lock);
 
 /*
  * A new generation: begin makes new-<gen>/tree and opens it; publish, under the
- * lock, flushes it, makes it g-<gen> and current. drop, under the lock, makes
- * the repository have no current one. Either leaves older generations where
- * they are: cache_sweep (the reaper) removes what nothing pins. abandon removes
- * a copy on its way.
+ * lock, flushes it, makes it g-<gen> and current. The order of generations is
+ * that of their ULIDs: where the current one is the younger by now,
+ * manifest->gen becomes a new one (left alone on failure, when new- may still
+ * be there). drop, under the lock, makes the repository have no current one
+ * (ERR_ABSENT where it had none). Either leaves older generations where they
+ * are: the reaper removes what nothing pins. abandon removes a copy on its way,
+ * at once.
  */
 int cache_begin(const struct config *config, const char *repo, const char *gen,
     int *ret_tree, struct err *e);
-int cache_publish(const struct config *config,
-    const struct cache_manifest *manifest, struct err *e);
+int cache_publish(const struct config *config, struct cache_manifest *manifest,
+    struct err *e);
 void cache_abandon(
     const struct config *config, const char *repo, const char *gen);
 int cache_drop(const struct config *config, const char *repo, struct err *e);
 
-/* Move a generation (current or not), or a run's parts, to the trash; and
- * delete what is in there, until watch says so. Nothing in use may be given. */
+/* Move a generation (current or not, or on its way), under the lock, or a
+ * run's parts to the trash. Nothing in use may be given. Absent is success. */
 int cache_discard(const struct config *config, const char *repo,
     const char *gen, struct err *e);
 int cache_discard_run(
     const struct config *config, const char *id, struct err *e);
-int cache_purge(
-    const struct config *config, const struct tree_watch *watch, struct err *e);
+
+/* Remove a repository's directory where nothing but the lock is left in it: the
+ * last thing that is done under the lock, which is gone then. */
+void cache_tidy(const struct config *config, const char *repo);
 
 #endif

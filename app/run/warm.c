@@ -222,7 +222,7 @@ make_booted(const struct run_ctx *ctx, struct run *run,
 	run->warm_booted = true;
 	cache_touch(ctx->config, run->warm_repo);
 	cache_tree_path(ctx->config, run->warm_repo, from->gen, lower);
-	if (cache_overlay(ctx)) {
+	if (cache_overlay(ctx->config)) {
 		run->warm_kind = "overlay";
 		return make_overlay(ctx, run, lower, a, e);
 	}

@@ -1,0 +1,186 @@
+/*
+ * Whether overlays work on the cache's file system.
+ *
+ * The kernel refuses upper directories on many of them (overlayfs itself,
+ * network and FUSE file systems, vfat), and tells only who may mount. The
+ * engine may, and a worker of an installed stack may not: it judges by type.
+ */
+#include "lib/fd.h"
+#include "lib/str.h"
+#include "run/cache.h"
+#include "run/cache_place.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+enum verdict {
+	WORKS,
+	FAILS,
+	UNKNOWN, /* this process may not try */
+};
+
+/* -- by type --------------------------------------------------------------- */
+
+/* statfs(2). An upper directory on these works since Linux 4.x. */
+static const unsigned long good_types[] = {
+    0xef53,	/* ext2, ext3, ext4 */
+    0x58465342, /* xfs */
+    0x9123683e, /* btrfs */
+    0xf2f52010, /* f2fs */
+    0x01021994, /* tmpfs */
+};
+
+static bool
+is_good_type(int dir)
+{
+	struct statfs st;
+
+	if (fstatfs(dir, &st) != 0)
+		return false;
+	for (size_t i = 0; i < sizeof(good_types) / sizeof(good_types[0]); i++)
+		if ((unsigned long)st.f_type == good_types[i])
+			return true;
+	return false;
+}
+
+/* The kernel wants types in directory entries, which an old ext4 or xfs does
+ * not have. */
+static bool
+tells_types(int dir)
+{
+	int fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *d = fd >= 0 ? fdopendir(fd) : NULL;
+	const struct dirent *entry = d != NULL ? readdir(d) : NULL;
+	bool tells = entry != NULL && entry->d_type == DT_DIR;
+
+	if (d != NULL)
+		(void)closedir(d);
+	else
+		fd_close(&fd);
+	return tells;
+}
+
+static bool
+kernel_has_overlay(void)
+{
+	char line[256];
+	bool found = false;
+	FILE *f = fopen("/proc/filesystems", "re");
+
+	while (f != NULL && !found && fgets(line, sizeof(line), f) != NULL)
+		found = str_eq(line, "nodev\toverlay\n");
+	if (f != NULL)
+		(void)fclose(f);
+	return found;
+}
+
+/* -- by trying ------------------------------------------------------------- */
+
+static bool
+may_not(int error)
+{
+	return error == EPERM || error == ENOSYS;
+}
+
+/* What a run does with it: change a file of the lower layer, remove one. */
+static bool
+is_usable(int mount)
+{
+	FD_AUTO fd = openat(mount, "a", O_WRONLY | O_CLOEXEC);
+
+	return fd >= 0 && write(fd, "b", 1) == 1 &&
+	       unlinkat(mount, "a", 0) == 0 && mkdirat(mount, "a", 0700) == 0;
+}
+
+static bool
+set_layer(int fs, const char *option, const char *path)
+{
+	char layer[CACHE_PATH_SIZE];
+	const char *name = str_eq(option, "lowerdir")	? "lower"
+			   : str_eq(option, "upperdir") ? "upper"
+							: "work";
+
+	(void)snprintf(layer, sizeof(layer), "%s/%s", path, name);
+	return fsconfig(fs, FSCONFIG_SET_STRING, option, layer, 0) == 0;
+}
+
+static enum verdict
+mount_it(const char *path)
+{
+	FD_AUTO fs = fsopen("overlay", FSOPEN_CLOEXEC);
+
+	if (fs < 0)
+		return may_not(errno) ? UNKNOWN : FAILS;
+	if (!set_layer(fs, "lowerdir", path) ||
+	    !set_layer(fs, "upperdir", path) || !set_layer(fs, "workdir", path))
+		return FAILS;
+	if (fsconfig(fs, FSCONFIG_SET_STRING, "index", "on", 0) != 0 ||
+	    fsconfig(fs, FSCONFIG_CMD_CREATE, NULL, NULL, 0) != 0)
+		return FAILS;
+	FD_AUTO mount = fsmount(fs, FSMOUNT_CLOEXEC, 0);
+	if (mount < 0)
+		return may_not(errno) ? UNKNOWN : FAILS;
+	return is_usable(mount) ? WORKS : FAILS;
+}
+
+/* Below name in the trash, where what is left is removed in any case. */
+static bool
+make_layers(int trash, const char *name)
+{
+	static const char *const layers[] = {"lower", "upper", "work"};
+	char path[ULID_SIZE + 16];
+	bool made = mkdirat(trash, name, 0700) == 0;
+
+	for (size_t i = 0; made && i < 3; i++) {
+		(void)snprintf(path, sizeof(path), "%s/%s", name, layers[i]);
+		made = mkdirat(trash, path, 0700) == 0;
+	}
+	(void)snprintf(path, sizeof(path), "%s/lower/a", name);
+	FD_AUTO file = made ? openat(trash, path,
+				  O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600)
+			    : -1;
+	return file >= 0;
+}
+
+static enum verdict
+try_it(const struct config *config, int trash)
+{
+	struct err ignored = ERR_INIT;
+	char name[ULID_SIZE], path[CACHE_PATH_SIZE - 16];
+	enum verdict verdict = UNKNOWN;
+
+	if (ulid_new(name, &ignored) != 0)
+		return UNKNOWN;
+	(void)snprintf(
+	    path, sizeof(path), "%s/trash/%s", config->cache_root, name);
+	if (make_layers(trash, name))
+		verdict = mount_it(path);
+	(void)tree_remove(trash, name, NULL, &ignored);
+	return verdict;
+}
+
+bool
+cache_overlay(const struct config *config)
+{
+	struct err ignored = ERR_INIT;
+
+	/* These would end an option of the mount, or a layer's path. */
+	if (strpbrk(config->cache_root, ",:\\") != NULL)
+		return false;
+	FD_AUTO trash = cache_open(config, "trash", &ignored);
+	if (trash < 0)
+		return false;
+	enum verdict verdict = try_it(config, trash);
+	if (verdict != UNKNOWN)
+		return verdict == WORKS;
+	return is_good_type(trash) && tells_types(trash) &&
+	       kernel_has_overlay();
+}
