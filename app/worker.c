@@ -36,7 +36,27 @@ struct worker {
 static bool
 client_gone(void *arg)
 {
-	return exchange_gone(arg);
+	const struct call *c = arg;
+
+	return exchange_gone(c->x);
+}
+
+/* What a route that is not `stream` waits for counts as long, too. */
+static int
+wait_begin(void *arg, struct err *e)
+{
+	struct call *c = arg;
+
+	return c->route->stream ? 0 : call_long(c, e);
+}
+
+static void
+wait_end(void *arg)
+{
+	struct call *c = arg;
+
+	if (!c->route->stream)
+		call_long_end(c);
 }
 
 static int
@@ -60,7 +80,7 @@ dispatch(struct worker *w, struct exchange *x, const struct route **ret_route,
 	struct worker_shared *s = w->shared;
 	struct call c = {
 	    .ctx = {s->config, s->instance, w->redis, w->engine, client_gone,
-		x},
+		wait_begin, wait_end, &c},
 	    .x = x,
 	    .gate = &s->gate,
 	    .slot = w->slot,

@@ -3,6 +3,7 @@
 #include "docker/container.h"
 #include "lib/clock.h"
 #include "lib/str.h"
+#include "run/hold.h"
 #include "run/place.h"
 #include "run/reach.h"
 #include "json/read.h"
@@ -138,12 +139,19 @@ ask(struct call *c, const struct acquire *q, struct lease *lease, struct err *e)
 	    q->waiter, lease, e);
 }
 
-/* PID 1 of a run takes SIGUSR1 from outside as: kill all but yourself. */
+/* PID 1 of a run takes SIGUSR1 from outside as: kill all but yourself. The
+ * engine resumes a container that it sends a signal, in the middle of
+ * somebody's snapshot: that is waited for. */
 static int
 reset_run(struct call *c, const char *id, struct err *e)
 {
 	char name[RUN_NAME_SIZE];
+	bool held;
 
+	if (hold_await_now(
+		&c->ctx, id, clock_mono_ms() + HOLD_AWAIT_MS, &held, e) != 0 &&
+	    held && e->kind != ERR_RUN_NOT_RUNNING)
+		return -1;
 	run_name(id, name);
 	if (container_signal(c->ctx.engine, name, SIGUSR1, e) == 0)
 		return 0;

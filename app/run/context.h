@@ -16,10 +16,12 @@ struct run_ctx {
 	const char *instance; /* run/instance.h */
 	struct redis *redis;
 	struct engine *engine;
-	/* Where set: whoever all is for has left, what only waits for its turn
-	 * gives up. */
+	/* Where set, of whoever all is for: he has left, what waits gives up;
+	 * he may wait for seconds (else ERR_BUSY), and has done so. */
 	bool (*gone)(void *arg);
-	void *gone_arg;
+	int (*wait_begin)(void *arg, struct err *e);
+	void (*wait_end)(void *arg);
+	void *arg;
 };
 
 #endif

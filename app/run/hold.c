@@ -12,7 +12,6 @@
 #include <string.h>
 
 #define KEEP_MS 1000 /* how soon a holder learns that its run is going */
-#define AWAIT_MS 30000
 #define LOOK_MS 20
 #define LOOK_MOST_MS 200
 
@@ -152,51 +151,67 @@ paused(const struct run *run, struct err *e)
 	    run->id, size, run->hold);
 }
 
-/* Look at the record until it is not held, or until deadline. */
+/* Look at the record: 1 where the run is held, 0 where it runs on. */
 static int
-look(const struct run_ctx *ctx, const char *id, int64_t deadline,
-    struct arena *a, bool *ret_held, struct err *e)
+look(const struct run_ctx *ctx, const char *id, struct run *now,
+    struct arena *a, struct err *e)
 {
-	int pause_ms = LOOK_MS;
+	arena_reset(a);
+	if (run_get(ctx->redis, id, false, a, now, e) != 0)
+		return -1;
+	if (!str_eq(now->state, "running"))
+		return run_not_running(now, e);
+	return hold_stands(now);
+}
+
+/* The same again and again while it is held, until 0 or -1. */
+static int
+look_on(const struct run_ctx *ctx, const char *id, int64_t until,
+    struct arena *a, struct err *e)
+{
+	int pause_ms = LOOK_MS, rc;
 	struct run now;
 
-	for (;;) {
-		arena_reset(a);
-		if (run_get(ctx->redis, id, false, a, &now, e) != 0)
-			return -1;
-		if (!str_eq(now.state, "running"))
-			return run_not_running(&now, e);
-		if (!hold_stands(&now))
-			return 0;
-		*ret_held = true;
-		if (clock_left(deadline) == 0)
+	while ((rc = look(ctx, id, &now, a, e)) > 0) {
+		if (clock_left(until) == 0)
 			return paused(&now, e);
-		if (ctx->gone != NULL && ctx->gone(ctx->gone_arg))
+		if (ctx->gone != NULL && ctx->gone(ctx->arg))
 			return err_set(e, ERR_GONE_AWAY, "the caller left");
 		(void)poll(NULL, 0, pause_ms);
 		pause_ms = pause_ms < LOOK_MOST_MS ? pause_ms * 2 : pause_ms;
 	}
-}
-
-int
-hold_await_now(const struct run_ctx *ctx, const struct run *run, bool *ret_held,
-    struct err *e)
-{
-	struct arena a = ARENA_INIT;
-	bool held = false;
-
-	int rc = look(ctx, run->id, clock_mono_ms() + AWAIT_MS, &a, &held, e);
-	arena_release(&a);
-	*ret_held = held;
 	return rc;
 }
 
 int
-hold_await(const struct run_ctx *ctx, const struct run *run, struct err *e)
+hold_await_now(const struct run_ctx *ctx, const char *id, int64_t until,
+    bool *ret_held, struct err *e)
+{
+	struct arena a = ARENA_INIT;
+	struct run now;
+	int rc = look(ctx, id, &now, &a, e);
+
+	*ret_held = rc > 0;
+	if (rc > 0 && ctx->wait_begin != NULL &&
+	    ctx->wait_begin(ctx->arg, e) != 0)
+		rc = -1;
+	else if (rc > 0) {
+		rc = look_on(ctx, id, until, &a, e);
+		if (ctx->wait_end != NULL)
+			ctx->wait_end(ctx->arg);
+	}
+	arena_release(&a);
+	return rc;
+}
+
+int
+hold_await(const struct run_ctx *ctx, const struct run *run, int64_t until,
+    struct err *e)
 {
 	bool held;
 
-	return hold_stands(run) ? hold_await_now(ctx, run, &held, e) : 0;
+	return hold_stands(run) ? hold_await_now(ctx, run->id, until, &held, e)
+				: 0;
 }
 
 /* -- the reaper ------------------------------------------------------------ */

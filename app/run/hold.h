@@ -58,14 +58,17 @@ void hold_release(struct hold *h);
 /* The run's record, as it was read, says that it is held still. */
 bool hold_stands(const struct run *run);
 
-/* For a call that arrives: wait up to 30 s, or until ctx->gone, for the thaw.
- * Costs nothing where the run was not held when it was read. ERR_RUN_PAUSED,
- * ERR_GONE_AWAY, and where the run has ended meanwhile ERR_RUN_NOT_RUNNING or
- * ERR_RUN_ABSENT. */
-int hold_await(const struct run_ctx *ctx, const struct run *run, struct err *e);
+#define HOLD_AWAIT_MS 30000 /* for who arrives (CONTRACT 7) */
 
-/* Read the record again, and wait so. *ret_held: it was held. */
-int hold_await_now(const struct run_ctx *ctx, const struct run *run,
+/* For a call that arrives: wait for the thaw, until CLOCK_MONOTONIC ms or
+ * ctx->gone. Costs nothing where the run was not held when it was read.
+ * ERR_RUN_PAUSED, ERR_GONE_AWAY, and where the run has ended meanwhile
+ * ERR_RUN_NOT_RUNNING or ERR_RUN_ABSENT. */
+int hold_await(const struct run_ctx *ctx, const struct run *run, int64_t until,
+    struct err *e);
+
+/* The same by its record as it is now. *ret_held: it was held. */
+int hold_await_now(const struct run_ctx *ctx, const char *id, int64_t until,
     bool *ret_held, struct err *e);
 
 /* Resume a container that is paused though nobody holds its run (the reaper).

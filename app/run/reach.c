@@ -1,8 +1,10 @@
 /* The way to a run's init. */
 #include "run/reach.h"
 #include "docker/volume.h"
+#include "lib/clock.h"
 #include "lib/str.h"
 #include "run/exit.h"
+#include "run/hold.h"
 #include "store/lease.h"
 
 #include <string.h>
@@ -246,19 +248,52 @@ reach_explain(const struct run_ctx *ctx, struct run *run, struct err *e)
 	return -1;
 }
 
+/*
+ * The run was frozen under an operation, as its record tells: 1 where that is
+ * over, and the operation was not begun, or may be begun twice; -1 where that
+ * is why it failed; 0 otherwise.
+ */
 static int
-do_once_more(const struct run_ctx *ctx, struct run *run,
+was_frozen(const struct run_ctx *ctx, const struct run *run, bool twice,
+    int64_t until, struct err *e)
+{
+	bool held, begun = e->kind == ERR_GUEST;
+	struct err now = ERR_INIT;
+
+	if (e->kind != ERR_GUEST && e->kind != ERR_RUN_NOT_RUNNING)
+		return 0;
+	int rc = hold_await_now(
+	    ctx, run->id, begun && !twice ? 0 : until, &held, &now);
+	if (!held)
+		return 0;
+	if (rc == 0 && (twice || !begun))
+		return 1;
+	if (rc != 0)
+		*e = now;
+	return -1;
+}
+
+static int
+do_once_more(const struct run_ctx *ctx, struct run *run, bool twice,
     int (*op)(void *arg, struct engine *en, const struct guest_place *at,
 	struct err *e),
     void *arg, struct err *e)
 {
-	struct guest_place at = place(run);
+	int64_t until = clock_mono_ms() + HOLD_AWAIT_MS;
+	int frozen;
 
-	if (op(arg, ctx->engine, &at, e) == 0)
-		return 0;
-	if (!found_again(ctx, run, e))
+	if (hold_await(ctx, run, until, e) != 0)
 		return -1;
-	at = place(run);
+	do {
+		struct guest_place at = place(run);
+
+		if (op(arg, ctx->engine, &at, e) == 0)
+			return 0;
+		frozen = was_frozen(ctx, run, twice, until, e);
+	} while (frozen > 0);
+	if (frozen < 0 || !found_again(ctx, run, e))
+		return -1;
+	struct guest_place at = place(run);
 	return op(arg, ctx->engine, &at, e);
 }
 
@@ -268,7 +303,7 @@ reach_do(const struct run_ctx *ctx, struct run *run,
 	struct err *e),
     void *arg, struct err *e)
 {
-	if (do_once_more(ctx, run, op, arg, e) == 0)
+	if (do_once_more(ctx, run, false, op, arg, e) == 0)
 		return 0;
 	return reach_explain(ctx, run, e);
 }
@@ -332,7 +367,7 @@ reach_fence(const struct run_ctx *ctx, struct run *run, int64_t generation,
 	*ret_known = 0;
 	if (!str_eq(run->state, "running"))
 		return 0;
-	if (do_once_more(ctx, run, fence, &f, e) != 0) {
+	if (do_once_more(ctx, run, true, fence, &f, e) != 0) {
 		const struct err was = *e;
 
 		/* One that is paused is as little over as one that is silent.

@@ -38,7 +38,7 @@ give_up(void *arg)
 	struct taking *t = arg;
 
 	return hold_lost(&t->hold) ||
-	       (t->ctx->gone != NULL && t->ctx->gone(t->ctx->gone_arg));
+	       (t->ctx->gone != NULL && t->ctx->gone(t->ctx->arg));
 }
 
 /* -- looking --------------------------------------------------------------- */

@@ -114,7 +114,7 @@ look_for(const struct run_ctx *ctx, const struct container_info *source,
     const char *name, struct err *e)
 {
 	const struct container_wait wait = {
-	    .timeout_ms = ANSWER_MS, .gone = ctx->gone, .arg = ctx->gone_arg};
+	    .timeout_ms = ANSWER_MS, .gone = ctx->gone, .arg = ctx->arg};
 	struct container_stat st;
 
 	if (container_archive_stat(

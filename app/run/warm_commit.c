@@ -20,6 +20,7 @@ struct commit {
 	struct run *run;
 	struct hold hold;
 	struct cache_manifest made;
+	char gen[ULID_SIZE];  /* of the copy; made's may be a later one */
 	int64_t kept, looked; /* monotonic ms */
 	bool given_up;
 };
@@ -27,7 +28,7 @@ struct commit {
 static bool
 left(const struct run_ctx *ctx)
 {
-	return ctx->gone != NULL && ctx->gone(ctx->gone_arg);
+	return ctx->gone != NULL && ctx->gone(ctx->arg);
 }
 
 /* A pin that is not kept for a while lapses; the copy is of use all the same.
@@ -37,8 +38,7 @@ keep(struct commit *c)
 {
 	struct err ignored = ERR_INIT;
 
-	(void)warm_committing(
-	    c->ctx->redis, c->made.repo, c->made.gen, &ignored);
+	(void)warm_committing(c->ctx->redis, c->made.repo, c->gen, &ignored);
 	c->kept = clock_mono_ms();
 }
 
@@ -115,7 +115,7 @@ copy(struct commit *c, struct err *e)
 {
 	int to;
 
-	if (cache_begin(c->ctx->config, c->made.repo, c->made.gen, &to, e) != 0)
+	if (cache_begin(c->ctx->config, c->made.repo, c->gen, &to, e) != 0)
 		return -1;
 	int rc = copy_still(c, to, e);
 	if (rc == 0)
@@ -151,13 +151,13 @@ commit(struct commit *c, struct err *e)
 	struct err ignored = ERR_INIT;
 	struct redis *r = c->ctx->redis;
 
-	if (warm_committing(r, c->made.repo, c->made.gen, e) != 0)
+	if (warm_committing(r, c->made.repo, c->gen, e) != 0)
 		return -1;
 	c->kept = clock_mono_ms();
 	int rc = copy(c, e) == 0 ? publish(c, e) : -1;
 	if (rc != 0)
-		cache_abandon(c->ctx->config, c->made.repo, c->made.gen);
-	(void)warm_unpin(r, c->made.repo, c->made.gen, "commit", &ignored);
+		cache_abandon(c->ctx->config, c->made.repo, c->gen);
+	(void)warm_unpin(r, c->made.repo, c->gen, "commit", &ignored);
 	return rc;
 }
 
@@ -168,10 +168,11 @@ warm_commit(const struct run_ctx *ctx, struct run *run, const char *repo,
 	struct commit c = {.ctx = ctx, .run = run};
 
 	if (warm_check(ctx, run, e) != 0 || cache_setup(ctx->config, e) != 0 ||
-	    new_gen(ctx->redis, c.made.gen, &c.made.created_ms, e) != 0 ||
+	    new_gen(ctx->redis, c.gen, &c.made.created_ms, e) != 0 ||
 	    hold_take(ctx, run, "warm-commit", &c.hold, e) != 0)
 		return -1;
 	c.made.used_ms = c.made.created_ms;
+	memcpy(c.made.gen, c.gen, sizeof(c.gen));
 	(void)snprintf(c.made.repo, sizeof(c.made.repo), "%s",
 	    *repo != '\0' ? repo : run->warm_repo);
 	int rc = commit(&c, e);
