@@ -1,6 +1,7 @@
 /* Reading a lost record from a container's labels. */
 #include "orphan.h"
 #include "lib/str.h"
+#include "run/warm.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -39,6 +40,7 @@ orphan_read(const struct container_info *info, struct run *ret_run)
 	run.subnet = text(info, "teploy.sandbox.subnet");
 	/* One of before there was this label has none. */
 	(void)number(info, "teploy.sandbox.wire", INT32_MAX, &run.guest_wire);
+	warm_from_labels(info, &run);
 	run.container = info->id;
 	run.cpus = strtod(text(info, "teploy.sandbox.cpus"), &end);
 	bool whole =

@@ -23,6 +23,7 @@
 #include "run/exit.h"
 #include "run/place.h"
 #include "run/reach.h"
+#include "run/warm.h"
 #include "store/run.h"
 #include "sweep.h"
 
@@ -164,6 +165,7 @@ adopt(struct pass *p, const struct container_info *info, struct run *run,
 
 	run->state = "running";
 	egress_restore(p->s->ctx.config, run, &p->s->arena);
+	warm_restore(&p->s->ctx, run, &p->s->arena);
 	if (run_adopt(p->s->ctx.redis, run, &adopted, e) != 0)
 		return -1;
 	if (!adopted) /* destroyed already, by its tombstone */

@@ -2,6 +2,7 @@
 #include "api/create.h"
 #include "api/run_input.h"
 #include "api/run_view.h"
+#include "api/warm.h"
 #include "http/problem.h"
 #include "http/sse.h"
 #include "lib/clock.h"
@@ -230,7 +231,8 @@ api_run_create(struct call *c, struct err *e)
 	json_auto_t *body = NULL;
 
 	if (call_body(c, &body, e) != 0 ||
-	    run_input(body, c->x->arena, &rq, e) != 0)
+	    run_input(body, c->x->arena, &rq, e) != 0 ||
+	    (*rq.warm_repo != '\0' && warm_possible(c->ctx.config, e) != 0))
 		return -1;
 	if (*c->x->idempotency_key != '\0') {
 		if (read_key(c, body, &idem, digest, e) != 0)

@@ -10,6 +10,7 @@
 #include "api/runs.h"
 #include "api/service.h"
 #include "api/snapshots.h"
+#include "api/warm.h"
 
 /* open: needs no token. stream: may run long. */
 const struct route routes[] = {
@@ -50,6 +51,11 @@ const struct route routes[] = {
     {"POST", "/v1/runs/{id}/lease", api_lease_acquire, .stream = false},
     {"POST", "/v1/runs/{id}/lease/renew", api_lease_renew, .stream = false},
     {"POST", "/v1/runs/{id}/lease/release", api_lease_release, .stream = false},
+    {"POST", "/v1/runs/{id}/warm-commit", api_warm_commit, .stream = true},
+    {"GET", "/v1/runs/{id}/warm", api_warm_look, .stream = false},
+    {"GET", "/v1/warmcache", api_warm_list, .stream = false},
+    {"GET", "/v1/warmcache/{repo...}", api_warm_get, .stream = false},
+    {"DELETE", "/v1/warmcache/{repo...}", api_warm_drop, .stream = false},
 };
 
 const size_t route_count = sizeof(routes) / sizeof(routes[0]);

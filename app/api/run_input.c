@@ -2,6 +2,7 @@
 #include "api/run_input.h"
 #include "api/egress_input.h"
 #include "lib/str.h"
+#include "run/warm_name.h"
 #include "json/read.h"
 
 #include <stdlib.h>
@@ -150,19 +151,34 @@ read_init(const json_t *body, struct run_request *rq, struct err *e)
 	return 0;
 }
 
-/* Members of the contract that this version does not serve: refused by name,
- * so that nobody relies on what does not happen. */
 static int
-refuse_later(const json_t *body, struct err *e)
+read_warm(
+    const json_t *body, struct arena *a, struct run_request *rq, struct err *e)
 {
+	char repo[WARM_REPO_SIZE], path[WARM_PATH_SIZE];
+	const char *repo_text, *path_text;
 	json_t *warm;
 
+	rq->warm_repo = rq->warm_path = "";
 	if (read_member(body, "warm", JSON_OBJECT, &warm, e) != 0)
 		return -1;
 	if (warm == NULL)
 		return 0;
-	return err_set(e, ERR_UNSUPPORTED,
-	    "warm is not available in this version; leave it out.");
+	if (read_string(warm, "repo", &repo_text, e) != 0 ||
+	    read_string(warm, "path", &path_text, e) != 0)
+		return err_wrap(e, "warm");
+	if (repo_text == NULL)
+		return err_set(e, ERR_INPUT,
+		    "warm.repo is required: the repository whose template the "
+		    "run is given, as in \"owner/name\".");
+	if (path_text == NULL)
+		path_text = WARM_DEFAULT_PATH;
+	if (warm_repo_read(repo_text, repo, e) != 0 ||
+	    warm_path_read(path_text, path, e) != 0)
+		return -1;
+	rq->warm_repo = arena_strdup(a, repo);
+	rq->warm_path = arena_strdup(a, path);
+	return 0;
 }
 
 int
@@ -180,7 +196,8 @@ run_input(const json_t *body, struct arena *a, struct run_request *ret_rq,
 	    read_labels(body, a, &rq, e) != 0 ||
 	    read_bool(body, "autoExtend", &rq.auto_extend, e) != 0 ||
 	    read_init(body, &rq, e) != 0 ||
-	    read_network(body, a, &rq, e) != 0 || refuse_later(body, e) != 0)
+	    read_network(body, a, &rq, e) != 0 ||
+	    read_warm(body, a, &rq, e) != 0)
 		return -1;
 	*ret_rq = rq;
 	return 0;

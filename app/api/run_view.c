@@ -1,6 +1,7 @@
 /* A run as callers see it. */
 #include "api/run_view.h"
 #include "lib/str.h"
+#include "run/warm.h"
 
 void
 run_view(struct jw *w, const struct run *run)
@@ -15,6 +16,16 @@ run_view(struct jw *w, const struct run *run)
 		jw_raw(w, "labels", run->labels);
 	if (run->auto_extend)
 		jw_bool(w, "autoExtend", run->auto_extend);
+	if (warm_has(run)) {
+		jw_key(w, "warm");
+		jw_open(w, '{');
+		jw_str(w, "repo", run->warm_repo);
+		jw_str(w, "path", run->warm_path);
+		jw_bool(w, "booted", run->warm_booted);
+		jw_str(w, "lockHash", run->warm_hash);
+		jw_str(w, "repoDir", run->warm_dir);
+		jw_close(w, '}');
+	}
 	if (*run->lease_holder == '\0' || run->lease_expires_ms <= run->read_ms)
 		return;
 	jw_key(w, "lease");

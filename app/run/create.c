@@ -9,6 +9,7 @@
 #include "run/env.h"
 #include "run/place.h"
 #include "run/reach.h"
+#include "run/warm.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -145,16 +146,19 @@ make_container(struct making *m, const struct run *run, struct arena *a,
 	static const char *const drop[] = {
 	    "NET_RAW", "MKNOD", "AUDIT_WRITE", NULL};
 	const struct run_ctx *ctx = m->ctx;
-	struct mount mounts[REACH_INIT_MOUNTS + 1];
+	struct mount mounts[REACH_INIT_MOUNTS + 2];
 	char name[RUN_NAME_SIZE], volume[RUN_VOLUME_SIZE];
+	char warm[RUN_VOLUME_SIZE];
 	size_t mount_count = reach_init_mounts(ctx->config, mounts);
 	bool socket = reach_mount(run, volume, &mounts[mount_count]);
+	mount_count += socket;
+	mount_count += warm_mount(run, warm, &mounts[mount_count]);
 	/* All in here, and no Cmd: see docker/commit.h. */
 	const char *const entrypoint[] = {GUEST_PROGRAM, "run", "--user",
 	    run->user, "--memory",
-	    arena_printf(a, "%lld", (long long)run->memory_mb),
-	    socket ? "--socket" : NULL, socket_path, NULL};
-	struct label labels[LABELS];
+	    arena_printf(a, "%lld", (long long)run->memory_mb), "--own",
+	    run->warm_path, socket ? "--socket" : NULL, socket_path, NULL};
+	struct label labels[LABELS + WARM_LABELS];
 
 	run_name(run->id, name);
 	struct container_spec spec = {
@@ -165,9 +169,10 @@ make_container(struct making *m, const struct run *run, struct arena *a,
 	    .entrypoint = entrypoint,
 	    .no_healthcheck = m->healthcheck,
 	    .labels = labels,
-	    .label_count = make_labels(ctx, run, a, labels),
+	    .label_count = make_labels(ctx, run, a, labels) +
+			   warm_labels(run, labels + LABELS),
 	    .mounts = mounts,
-	    .mount_count = mount_count + socket,
+	    .mount_count = mount_count,
 	    .network = str_eq(run->network, "open") ? "bridge" : "none",
 	    .runtime = ctx->config->runtime,
 	    .memory_bytes = run->memory_mb << 20,
@@ -186,6 +191,8 @@ build(struct making *m, const struct run_request *rq, struct run *run,
     struct arena *a, struct err *e)
 {
 	const struct run_ctx *ctx = m->ctx;
+	const struct tree_watch copying = {making_gone, m};
+	bool snapshot = str_starts(run->image, SNAPSHOT_PREFIX);
 	char container[CONTAINER_ID_SIZE];
 
 	if (run_env_write(ctx->config, run->id, rq->env, e) != 0)
@@ -193,10 +200,12 @@ build(struct making *m, const struct run_request *rq, struct run *run,
 	if (step(m, "create", e) != 0)
 		return -1;
 	if (reach_prepare(ctx, run, a, e) != 0 ||
+	    warm_prepare(ctx, run, snapshot, &copying, a, e) != 0 ||
 	    egress_prepare(ctx, run, a, e) != 0 ||
 	    make_container(m, run, a, container, e) != 0)
 		return err_wrap(e, "creating the container");
-	if (run_creating(ctx->redis, run->id, container, e) != 0)
+	if (run_creating(ctx->redis, run->id, container, e) != 0 ||
+	    warm_settle(ctx, run, a, e) != 0)
 		return -1;
 	run->container = arena_strdup(a, container);
 	if (step(m, "start", e) != 0)
@@ -234,6 +243,8 @@ run_make(const struct run_ctx *ctx, const struct run_request *rq,
 	    .user = arena_strdup(a, image.user),
 	    .labels = rq->labels,
 	    .egress_allow = rq->egress_allow,
+	    .warm_repo = rq->warm_repo,
+	    .warm_path = rq->warm_path,
 	    .subnet = "",
 	    .ttl_sec = rq->ttl_sec,
 	    .memory_mb = rq->memory_mb,

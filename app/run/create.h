@@ -22,6 +22,8 @@ struct run_request {
 	double cpus;
 	bool auto_extend;
 	struct init_command init;
+	/* run/warm_name.h's, or "" */
+	const char *warm_repo, *warm_path;
 	const struct idem *idem; /* NULL: none */
 };
 

@@ -5,6 +5,7 @@
 #include "run/egress.h"
 #include "run/place.h"
 #include "run/reach.h"
+#include "run/warm.h"
 #include "store/run.h"
 
 #include <dirent.h>
@@ -46,6 +47,8 @@ run_remove(const struct run_ctx *ctx, const char *id, struct err *e)
 		return err_wrap(e, "removing the container of run %s", id);
 	if (reach_remove(ctx, id, e) != 0)
 		return err_wrap(e, "removing the volume of run %s", id);
+	if (warm_remove(ctx, id, e) != 0)
+		return err_wrap(e, "removing the warm volume of run %s", id);
 	if (egress_end(ctx, id, e) != 0)
 		return err_wrap(e, "run %s", id);
 	return remove_directory(ctx->config, id, e);

@@ -18,6 +18,8 @@
  * renamed, as npm does (overlayfs.rst: index, redirect_dir). */
 #define OVERLAY_OPTIONS "index=on,redirect_dir=on"
 
+#define ROOT_MAX 1000 /* three paths of it make an overlay's options */
+
 /* lock_hash() of nothing: "dir .\n" */
 static const char empty_hash[] =
     "0819327635d3c0417b8d66210cdd5111798852735de3ce3af44a3c2476726115";
@@ -195,6 +197,14 @@ make_overlay(const struct run_ctx *ctx, const struct run *run,
 	    e);
 }
 
+/* The engine takes no escapes in options, the kernel no more than a page. */
+static bool
+fits_options(const struct config *config)
+{
+	return strpbrk(config->cache_root, ",:\\\"") == NULL &&
+	       strlen(config->cache_root) <= ROOT_MAX;
+}
+
 static int
 make_copy(const struct run_ctx *ctx, const struct run *run, const char *lower,
     const struct tree_watch *watch, struct err *e)
@@ -222,7 +232,7 @@ make_booted(const struct run_ctx *ctx, struct run *run,
 	run->warm_booted = true;
 	cache_touch(ctx->config, run->warm_repo);
 	cache_tree_path(ctx->config, run->warm_repo, from->gen, lower);
-	if (cache_overlay(ctx->config)) {
+	if (fits_options(ctx->config) && cache_overlay(ctx->config)) {
 		run->warm_kind = "overlay";
 		return make_overlay(ctx, run, lower, a, e);
 	}

@@ -26,6 +26,8 @@
 #define WARM_LABEL_REPO "teploy.sandbox.warm.repo"
 #define WARM_LABEL_GEN "teploy.sandbox.warm.gen"
 
+#define WARM_LABELS 7
+
 bool warm_has(const struct run *run); /* it was asked for one */
 
 /* ERR_INPUT unless it has one; ERR_RUN_NOT_RUNNING where its container has
@@ -42,14 +44,19 @@ int warm_prepare(const struct run_ctx *ctx, struct run *run, bool snapshot,
 bool warm_mount(
     const struct run *run, char name[RUN_VOLUME_SIZE], struct mount *ret_mount);
 
+/* The labels of its container that rebuild a lost record, empty where it has no
+ * warm volume; and back, as long as the labels live. */
+size_t warm_labels(const struct run *run, struct label to[WARM_LABELS]);
+void warm_from_labels(const struct container_info *info, struct run *run);
+
 /* Once the container was created: of kind image, look whether the volume holds
  * anything, and its hash. Records what the volume is. */
 int warm_settle(
     const struct run_ctx *ctx, struct run *run, struct arena *a, struct err *e);
 
-/* Of a run whose record was lost: what its labels could not tell. */
-void warm_restore(
-    const struct config *config, struct run *run, struct arena *a);
+/* Of a run whose record was lost: what its labels could not tell, and its pin.
+ */
+void warm_restore(const struct run_ctx *ctx, struct run *run, struct arena *a);
 
 /* The container is gone: volume, upper layer, pin. */
 int warm_remove(const struct run_ctx *ctx, const char *id, struct err *e);

@@ -5,6 +5,7 @@
 #include "run/exit.h"
 #include "run/mounted.h"
 #include "run/warm.h"
+#include "store/warm.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -150,15 +151,13 @@ write_note(const struct config *config, const struct run *run, struct err *e)
 	return fd_write_file(path, 0600, text, (size_t)size, e);
 }
 
-void
-warm_restore(const struct config *config, struct run *run, struct arena *a)
+static void
+read_note(const struct config *config, struct run *run, struct arena *a)
 {
 	char path[RUN_PATH_SIZE];
 	struct err ignored = ERR_INIT;
 	size_t size;
 
-	if (!warm_has(run) || !str_eq(run->warm_kind, "image"))
-		return;
 	run_path(config, run->id, NOTE, path);
 	char *text = fd_read_file(path, NOTE_MAX, NULL, &ignored);
 	if (text == NULL)
@@ -172,6 +171,21 @@ warm_restore(const struct config *config, struct run *run, struct arena *a)
 	if (word != NULL)
 		run->warm_dir = arena_strndup(a, word, size);
 	free(text);
+}
+
+void
+warm_restore(const struct run_ctx *ctx, struct run *run, struct arena *a)
+{
+	struct err ignored = ERR_INIT;
+
+	if (!warm_has(run))
+		return;
+	if (str_eq(run->warm_kind, "image"))
+		read_note(ctx->config, run, a);
+	/* The reaper's sweep of the cache keeps it from now on. */
+	if (str_eq(run->warm_kind, "overlay"))
+		(void)warm_pin(ctx->redis, run->warm_repo, run->warm_gen,
+		    run->id, &ignored);
 }
 
 static int
