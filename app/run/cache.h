@@ -12,6 +12,7 @@
  *	runs/<ID>/{upper,work}	of a run's overlay volume
  *	runs/<ID>/tree		a run's copy, where overlay does not work here
  *	trash/<ULID>		what is being deleted
+ *	overlay			whether overlays work here: a note
  *
  * The disk is the truth about which generations there are, Redis (store/warm.h)
  * about who uses them. A generation is whole or not there: it is copied to
@@ -47,8 +48,8 @@ int cache_setup(const struct config *config, struct err *e);
 /*
  * Whether an overlay whose layers are on the cache's file system works here;
  * where not, volumes are copies. Tried by the kernel where this process may
- * mount, with a mount that nobody sees (fsmount(2)); else judged by the file
- * system's type: those that are known to work. Takes well under a millisecond.
+ * mount, with a mount that nobody sees (fsmount(2)), once for all processes;
+ * else judged by the file system's type: those that are known to work.
  */
 bool cache_overlay(const struct config *config);
 

@@ -4,6 +4,8 @@
  * The kernel refuses upper directories on many of them (overlayfs itself,
  * network and FUSE file systems, vfat), and tells only who may mount. The
  * engine may, and a worker of an installed stack may not: it judges by type.
+ * What was tried is remembered, in the cache itself, which moves along with its
+ * file system: taking a mount down takes tens of milliseconds.
  */
 #include "lib/fd.h"
 #include "lib/str.h"
@@ -18,8 +20,11 @@
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/utsname.h>
 #include <sys/vfs.h>
 #include <unistd.h>
+
+#define NOTE_SIZE 160
 
 enum verdict {
 	WORKS,
@@ -84,10 +89,17 @@ kernel_has_overlay(void)
 
 /* -- by trying ------------------------------------------------------------- */
 
-static bool
-may_not(int error)
+/* That this process may not, or not now, says nothing of the file system. */
+static enum verdict
+failed(void)
 {
-	return error == EPERM || error == ENOSYS;
+	static const int other[] = {
+	    EPERM, ENOSYS, ENOSPC, EDQUOT, ENOMEM, EMFILE, ENFILE};
+
+	for (size_t i = 0; i < sizeof(other) / sizeof(other[0]); i++)
+		if (errno == other[i])
+			return UNKNOWN;
+	return FAILS;
 }
 
 /* What a run does with it: change a file of the lower layer, remove one. */
@@ -113,22 +125,18 @@ set_layer(int fs, const char *option, const char *path)
 }
 
 static enum verdict
-mount_it(const char *path)
+mount_it(int fs, const char *path)
 {
-	FD_AUTO fs = fsopen("overlay", FSOPEN_CLOEXEC);
-
-	if (fs < 0)
-		return may_not(errno) ? UNKNOWN : FAILS;
 	if (!set_layer(fs, "lowerdir", path) ||
 	    !set_layer(fs, "upperdir", path) || !set_layer(fs, "workdir", path))
-		return FAILS;
+		return failed();
+	/* Else its end flushes all of the file system; since Linux 5.10. */
+	(void)fsconfig(fs, FSCONFIG_SET_FLAG, "volatile", NULL, 0);
 	if (fsconfig(fs, FSCONFIG_SET_STRING, "index", "on", 0) != 0 ||
 	    fsconfig(fs, FSCONFIG_CMD_CREATE, NULL, NULL, 0) != 0)
-		return FAILS;
+		return failed();
 	FD_AUTO mount = fsmount(fs, FSMOUNT_CLOEXEC, 0);
-	if (mount < 0)
-		return may_not(errno) ? UNKNOWN : FAILS;
-	return is_usable(mount) ? WORKS : FAILS;
+	return mount >= 0 && is_usable(mount) ? WORKS : failed();
 }
 
 /* Below name in the trash, where what is left is removed in any case. */
@@ -156,15 +164,47 @@ try_it(const struct config *config, int trash)
 	struct err ignored = ERR_INIT;
 	char name[ULID_SIZE], path[CACHE_PATH_SIZE - 16];
 	enum verdict verdict = UNKNOWN;
+	int fs = fsopen("overlay", FSOPEN_CLOEXEC);
 
-	if (ulid_new(name, &ignored) != 0)
-		return UNKNOWN;
-	(void)snprintf(
-	    path, sizeof(path), "%s/trash/%s", config->cache_root, name);
-	if (make_layers(trash, name))
-		verdict = mount_it(path);
+	if (fs < 0)
+		return failed();
+	if (ulid_new(name, &ignored) == 0 && make_layers(trash, name)) {
+		(void)snprintf(path, sizeof(path), "%s/trash/%s",
+		    config->cache_root, name);
+		verdict = mount_it(fs, path);
+	}
+	fd_close(&fs);
 	(void)tree_remove(trash, name, NULL, &ignored);
 	return verdict;
+}
+
+/* -- remembering ----------------------------------------------------------- */
+
+/* Another kernel may say another thing. */
+static void
+describe(enum verdict verdict, char to[NOTE_SIZE])
+{
+	struct utsname kernel = {.release = ""};
+
+	(void)uname(&kernel);
+	(void)snprintf(to, NOTE_SIZE, "%s on Linux %s\n",
+	    verdict == WORKS ? "works" : "fails", kernel.release);
+}
+
+static enum verdict
+recall(const char *path)
+{
+	char text[NOTE_SIZE], is[NOTE_SIZE] = "";
+	FD_AUTO fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+
+	if (fd < 0 || read(fd, is, sizeof(is) - 1) <= 0)
+		return UNKNOWN;
+	for (enum verdict v = WORKS; v <= FAILS; v++) {
+		describe(v, text);
+		if (str_eq(text, is))
+			return v;
+	}
+	return UNKNOWN;
 }
 
 bool
@@ -175,12 +215,19 @@ cache_overlay(const struct config *config)
 	/* These would end an option of the mount, or a layer's path. */
 	if (strpbrk(config->cache_root, ",:\\") != NULL)
 		return false;
+	char path[CACHE_PATH_SIZE], text[NOTE_SIZE];
+	(void)snprintf(path, sizeof(path), "%s/overlay", config->cache_root);
+	enum verdict verdict = recall(path);
+	if (verdict != UNKNOWN)
+		return verdict == WORKS;
 	FD_AUTO trash = cache_open(config, "trash", &ignored);
 	if (trash < 0)
 		return false;
-	enum verdict verdict = try_it(config, trash);
-	if (verdict != UNKNOWN)
-		return verdict == WORKS;
-	return is_good_type(trash) && tells_types(trash) &&
-	       kernel_has_overlay();
+	verdict = try_it(config, trash);
+	if (verdict == UNKNOWN)
+		return is_good_type(trash) && tells_types(trash) &&
+		       kernel_has_overlay();
+	describe(verdict, text);
+	(void)fd_write_file(path, 0600, text, strlen(text), &ignored);
+	return verdict == WORKS;
 }
