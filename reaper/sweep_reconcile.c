@@ -21,8 +21,10 @@
 #include "run/destroy.h"
 #include "run/egress.h"
 #include "run/exit.h"
+#include "run/hold.h"
 #include "run/place.h"
 #include "run/reach.h"
+#include "run/snapshot.h"
 #include "run/warm.h"
 #include "store/run.h"
 #include "sweep.h"
@@ -48,7 +50,9 @@ struct pass {
 	bool *seen;	 /* its container was listed */
 	size_t count;
 	int64_t adopted, exited, lost, orphans, directories, volumes, failed;
-	int64_t young; /* containers without a record, still in their grace */
+	int64_t resumed; /* were paused, and held by nobody */
+	int64_t staged;	 /* containers and images of snapshots that failed */
+	int64_t young;	 /* containers without a record, still in their grace */
 	struct err first; /* of the failures */
 };
 
@@ -157,6 +161,29 @@ condemn(struct pass *p, const char *container, struct run *run, struct err *e)
 	return 0;
 }
 
+/* It was held still by somebody who has gone, or was paused by hand: its
+ * commands must end at their deadline, and its callers would wait in vain. */
+static int
+resume(struct pass *p, const struct run *run, struct err *e)
+{
+	bool resumed;
+
+	if (hold_mend(&p->s->ctx, run, &resumed, e) != 0)
+		return e->kind == ERR_RUN_NOT_RUNNING ? 0 : -1;
+	p->resumed += resumed;
+	return 0;
+}
+
+static int
+staging(struct pass *p, const struct container_info *info, struct err *e)
+{
+	bool removed = false;
+	int rc = snapshot_clean_staging(&p->s->ctx, info, &removed, e);
+
+	p->staged += removed;
+	return rc;
+}
+
 static int
 adopt(struct pass *p, const struct container_info *info, struct run *run,
     struct err *e)
@@ -173,6 +200,8 @@ adopt(struct pass *p, const struct container_info *info, struct run *run,
 	p->adopted++;
 	if (orphan_ended(info))
 		return run_exit_observe(&p->s->ctx, run, &present, e);
+	if (str_eq(info->status, "paused") && resume(p, run, e) != 0)
+		return -1;
 	/* Without a way of its own it is reached by Docker's exec. */
 	return reach_again(&p->s->ctx, run, &p->s->arena, e);
 }
@@ -236,6 +265,8 @@ one_container(struct pass *p, const struct container_info *info, struct err *e)
 	char id[ULID_SIZE];
 	struct run *run = NULL;
 
+	if (snapshot_staging(info))
+		return staging(p, info, e);
 	if (label != NULL && ulid_parse(label, id))
 		run = find_record(p, id);
 	if (run == NULL)
@@ -245,6 +276,9 @@ one_container(struct pass *p, const struct container_info *info, struct err *e)
 		return observe(p, run, e);
 	if (str_eq(run->state, "exited"))
 		return review(p, run, e);
+	if (str_eq(run->state, "running") && str_eq(info->status, "paused") &&
+	    !hold_stands(run))
+		return resume(p, run, e);
 	return 0;
 }
 
@@ -345,13 +379,25 @@ sweep_volumes(struct pass *p)
 	volume_list_release(&list);
 }
 
+/* -- snapshots ------------------------------------------------------------- */
+
+static void
+sweep_snapshots(struct pass *p)
+{
+	struct err e = ERR_INIT;
+	int64_t removed = 0;
+
+	note(p, snapshot_clean(&p->s->ctx, &removed, &e), &e);
+	p->staged += removed;
+}
+
 /* -- the round ------------------------------------------------------------- */
 
 static void
 tell(const struct pass *p, int64_t start)
 {
 	if (p->adopted + p->exited + p->lost + p->orphans + p->directories +
-		p->volumes + p->failed ==
+		p->volumes + p->resumed + p->staged + p->failed ==
 	    0)
 		return;
 	LOG_EVENT(w, "runs.reconciled")
@@ -362,6 +408,8 @@ tell(const struct pass *p, int64_t start)
 		jw_int(&w, "orphans", p->orphans);
 		jw_int(&w, "directories", p->directories);
 		jw_int(&w, "volumes", p->volumes);
+		jw_int(&w, "resumed", p->resumed);
+		jw_int(&w, "staged", p->staged);
 		jw_int(&w, "failed", p->failed);
 		if (p->failed > 0)
 			jw_str(&w, "error", p->first.text);
@@ -413,6 +461,7 @@ reconcile(struct pass *p, struct err *e)
 	}
 	sweep_directories(p);
 	sweep_volumes(p);
+	sweep_snapshots(p);
 	/* While anything awaits its adoption, what is known of it stays. */
 	if (p->young + p->failed > 0)
 		return 0;
@@ -437,7 +486,7 @@ reconcile_round(
 	container_list_release(&p.containers);
 	tell(&p, start);
 	s->dealt = p.adopted + p.exited + p.lost + p.orphans + p.directories +
-		   p.volumes;
+		   p.volumes + p.resumed + p.staged;
 	s->failed = p.failed;
 	if (clock_mono_ms() >= deadline)
 		*wait_ms = 0;
