@@ -144,7 +144,7 @@ hostile_start(void **state)
 	    build != NULL ? build : "build");
 	(void)snprintf(listen, sizeof(listen), "127.0.0.1:%d", proxy.port);
 	char *argv[] = {program, "--listen", listen, "--policy", policy_path,
-	    "--hosts", hosts_path, "--resolv", resolv_path, "--head-ms", "2000",
+	    "--hosts", hosts_path, "--resolv", resolv_path, "--head-ms", "4000",
 	    NULL};
 	/* A search for leaks takes what a confined process may not do. */
 	char leaks[] = "ASAN_OPTIONS=detect_leaks=0";

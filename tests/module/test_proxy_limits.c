@@ -93,8 +93,8 @@ a_head_must_come_in_time(void **state)
 static void
 what_flows_lives_longer_than_its_head_may(void **state)
 {
-	static const char *const more[] = {
-	    "--head-ms", "50", "--idle-ms", "2000", "--answer-ms", "50", NULL};
+	static const char *const more[] = {"--head-ms", "1000", "--idle-ms",
+	    "20000", "--answer-ms", "1000", NULL};
 	struct proxy_fixture f;
 	int fd, origin;
 
@@ -107,7 +107,7 @@ what_flows_lives_longer_than_its_head_may(void **state)
 	proxy_say(&f, origin, "HTTP/1.1 200 OK\r\nContent-Length: 20\r\n\r\n");
 	must_begin(proxy_head(fd), "HTTP/1.1 200 ");
 	for (int i = 0; i < 20; i++) {
-		(void)poll(NULL, 0, 20); /* the drip */
+		(void)poll(NULL, 0, 60); /* the drip */
 		proxy_say(&f, origin, ".");
 		proxy_hear(fd, ".");
 	}
@@ -120,7 +120,7 @@ static void
 what_is_idle_too_long_ends(void **state)
 {
 	static const char *const more[] = {
-	    "--wait-ms", "100", "--idle-ms", "100", NULL};
+	    "--wait-ms", "1000", "--idle-ms", "1000", NULL};
 	struct proxy_fixture f;
 	int fd, silent, origin;
 

@@ -185,8 +185,8 @@ open_black_hole(int *ret_port)
 static void
 what_takes_too_long_is_504(void **state)
 {
-	static const char *const more[] = {"--lookup-ms", "150", "--connect-ms",
-	    "150", "--answer-ms", "150", NULL};
+	static const char *const more[] = {"--lookup-ms", "500", "--connect-ms",
+	    "500", "--answer-ms", "500", NULL};
 	struct proxy_fixture f;
 	char policy[256], place[64];
 	int fd, origin, port;
