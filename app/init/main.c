@@ -10,8 +10,11 @@
  *	sbx-init sync			write out what is only in memory yet:
  *					for runtimes with a page cache of their
  *					own, before a snapshot
+ *	sbx-init copy --from DIR --to DIR
+ *					make one directory what the other is
  *	sbx-init version
  */
+#include "init/copy.h"
 #include "init/pid1.h"
 #include "init/relay.h"
 #include "lib/fd.h"
@@ -27,7 +30,7 @@ usage(FILE *to)
 {
 	(void)fputs("usage: sbx-init run --user USER [--socket PATH] "
 		    "[--memory MIB] [--own PATH] | exec | sync | "
-		    "version\n",
+		    "copy --from DIR --to DIR | version\n",
 	    to);
 	return to == stdout ? 0 : 2;
 }
@@ -69,6 +72,9 @@ main(int argc, char **argv)
 		sync();
 		return 0;
 	}
+	if (argc == 6 && str_eq(argv[1], "copy") && str_eq(argv[2], "--from") &&
+	    str_eq(argv[4], "--to"))
+		return copy_run(argv[3], argv[5]);
 	if (argc == 2 && str_eq(argv[1], "--help"))
 		return usage(stdout);
 	if (argc == 2 && str_eq(argv[1], "version")) {
