@@ -109,6 +109,14 @@ $(BUILD)/gen/lua.h: $(LUA) app/store/lua/embed.sh app/store/run_state.def
 	$(Q)app/store/lua/embed.sh $(LUA) >$@.new && mv $@.new $@
 $(call obj,$(wildcard app/store/*.c)): $(BUILD)/gen/lua.h
 
+# The OpenAPI document is a part of the program: as numbers, since C11 promises
+# no string longer than 4095 characters.
+$(BUILD)/gen/openapi.inc: app/api/openapi.json
+	@mkdir -p $(@D)
+	$(call say,GEN )
+	$(Q)od -An -v -tu1 $< | sed 's/  */, /g; s/^, //; s/$$/,/' >$@.new && mv $@.new $@
+$(call obj,app/api/openapi.c): $(BUILD)/gen/openapi.inc
+
 ARCHIVES = $(BUILD)/http.a $(BUILD)/core.a $(BUILD)/lib.a
 
 $(BUILD)/sbx-app: $(call obj,app/main.c) $(ARCHIVES)

@@ -7,6 +7,7 @@
 #include "api/files.h"
 #include "api/health.h"
 #include "api/lease.h"
+#include "api/openapi.h"
 #include "api/runs.h"
 #include "api/service.h"
 #include "api/snapshots.h"
@@ -16,6 +17,7 @@
 const struct route routes[] = {
     {"GET", "/health", api_health, .open = true},
     {"GET", "/health/ready", api_ready, .open = true},
+    {"GET", "/openapi.json", api_openapi, .stream = false},
     {"GET", "/metrics", api_metrics, .stream = false},
     {"GET", "/v1/usage", api_usage, .stream = false},
     {"POST", "/v1/runs", api_run_create, .stream = true},
