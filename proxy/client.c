@@ -296,7 +296,7 @@ idle_limit(const struct client *c)
 {
 	const struct limits *l = &c->p->limits;
 
-	if (c->state == CLIENT_TUNNEL && !c->hello)
+	if (c->state == CLIENT_TUNNEL && !c->heading)
 		return l->idle_ms;
 	if (c->state == CLIENT_EXCHANGE)
 		return c->request.answered ? l->idle_ms : l->answer_ms;

@@ -44,6 +44,14 @@ struct request {
 	int64_t since; /* monotonic ms */
 };
 
+/* What is awaited in a tunnel before bytes go on unread (hello.h). */
+enum greeting {
+	GREETING_OVER,
+	GREETING_HELLO,	 /* of the run; nothing of it goes on before */
+	GREETING_ANSWER, /* of far; nothing more of the run does */
+	GREETING_AGAIN,	 /* another hello of the run */
+};
+
 struct client {
 	struct proxy *p;
 	struct client *next, *before;
@@ -56,7 +64,7 @@ struct client {
 
 	struct lookup *lookup;
 	struct dial *dial;
-	bool hello;		 /* the tunnel's first bytes are to be judged */
+	enum greeting greeting;
 	bool up_over, down_over; /* that way of it */
 	bool heading;		 /* a part of a head, or of a hello, has come */
 	bool shut;		 /* the run was told that nothing more comes */

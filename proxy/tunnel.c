@@ -23,8 +23,10 @@ enum client_state
 tunnel_begin(struct client *c)
 {
 	c->request.status = 200;
-	c->hello =
-	    policy_checks_sni(c->p->policy) && !c->request.host.is_address;
+	c->greeting =
+	    policy_checks_sni(c->p->policy) && !c->request.host.is_address
+		? GREETING_HELLO
+		: GREETING_OVER;
 	buf_adds(&c->down.held, ESTABLISHED);
 	return begin(c);
 }
@@ -32,7 +34,7 @@ tunnel_begin(struct client *c)
 enum client_state
 tunnel_upgraded(struct client *c)
 {
-	c->hello = false;
+	c->greeting = GREETING_OVER;
 	return begin(c);
 }
 
@@ -63,26 +65,76 @@ deny(struct client *c, const char *name)
 	return CLIENT_OVER;
 }
 
-/* Nothing goes to far before it is known whom it is for. */
+static void
+greet(struct client *c, enum greeting next)
+{
+	c->greeting = next;
+	c->heading = false;
+	client_deadline(c, c->p->limits.idle_ms);
+}
+
+/* So much of what the run has said goes on; there is nothing else to say. */
+static void
+pass_on(struct client *c, size_t size)
+{
+	buf_add(&c->up.held, c->run.in.data, size);
+	buf_drop(&c->run.in, size);
+	c->up.moved += size;
+	(void)flow_flush(c->p, &c->up);
+}
+
+/* What the run's next hello says, as far as it is there. What may come before
+ * it is passed on. */
+static enum hello
+read_hello(struct client *c, char name[ALLOW_NAME_MAX + 1], size_t *ret_used)
+{
+	struct buf *in = &c->run.in;
+	size_t other;
+
+	if (c->greeting == GREETING_HELLO)
+		return in->size == 0
+			   ? HELLO_MORE
+			   : hello_read(in->data, in->size, name, ret_used);
+	while ((other = hello_other(in->data, in->size)) > 0) {
+		if (in->size < other || c->up.held.size > 0)
+			return HELLO_MORE;
+		pass_on(c, other);
+	}
+	/* Whether it is one of these, its first bytes do not say yet. */
+	if (in->size < 5)
+		return HELLO_MORE;
+	return hello_read(in->data, in->size, name, ret_used);
+}
+
+/* Nothing of it goes to far before it is known whom it is for. */
 static enum client_state
 judge_hello(struct client *c)
 {
 	char name[ALLOW_NAME_MAX + 1];
-	enum hello said = HELLO_MORE;
+	enum hello said;
+	size_t used = 0;
 
 	do
-		if (c->run.in.size > 0)
-			said = hello_read(c->run.in.data, c->run.in.size, name);
-	while (said == HELLO_MORE && side_fill(c->p, &c->run, HELLO_MAX));
+		said = read_hello(c, name, &used);
+	while (said == HELLO_MORE && c->up.held.size == 0 &&
+	       side_fill(c->p, &c->run, HELLO_OTHER_MAX));
 	switch (said) {
 	case HELLO_MORE:
+		if (c->up.held.size > 0) /* what is read waits for it */
+			return CLIENT_TUNNEL;
 		if (c->run.ended && c->run.in.size > 0)
 			return deny(c, NULL);
-		if (c->run.in.size > 0 && !c->heading) {
+		if (c->run.ended)
+			greet(c, GREETING_OVER);
+		else if (c->run.in.size > 0 && !c->heading) {
 			c->heading = true;
 			client_deadline(c, c->p->limits.head_ms);
 		}
-		c->hello = !c->run.ended;
+		return CLIENT_TUNNEL;
+	case HELLO_NOT_TLS:
+		if (c->greeting == GREETING_AGAIN)
+			return deny(c, NULL);
+		greet(c, GREETING_OVER);
 		return CLIENT_TUNNEL;
 	case HELLO_NAME:
 		if (!is_name_of(&c->request.host, name))
@@ -90,19 +142,42 @@ judge_hello(struct client *c)
 		break;
 	case HELLO_BAD:
 		return deny(c, NULL);
-	case HELLO_NOT_TLS:
 	case HELLO_NO_NAME:
 		break;
 	}
-	c->hello = false;
-	client_deadline(c, c->p->limits.idle_ms);
+	pass_on(c, used);
+	greet(c, GREETING_ANSWER);
 	return CLIENT_TUNNEL;
+}
+
+/* A server may ask for another hello, and some heed that one alone. So what the
+ * run has sent behind the first waits until it is known whether it is one. */
+static void
+judge_answer(struct client *c)
+{
+	enum hello_answer said = HELLO_ANSWER_MORE;
+	struct buf *in = &c->far.in;
+
+	(void)flow_flush(c->p, &c->up);
+	do
+		if (in->size > 0)
+			said = hello_answer(in->data, in->size);
+	while (
+	    said == HELLO_ANSWER_MORE && side_fill(c->p, &c->far, HELLO_MAX));
+	if (said == HELLO_ANSWER_RETRY) {
+		greet(c, GREETING_AGAIN);
+		return;
+	}
+	(void)side_fill(c->p, &c->run, HELLO_OTHER_MAX);
+	if (said == HELLO_ANSWER_OTHER || c->far.ended || c->far.deaf ||
+	    c->run.deaf || (c->run.ended && c->run.in.size == 0))
+		greet(c, GREETING_OVER);
 }
 
 enum client_state
 tunnel_timed_out(struct client *c)
 {
-	return c->hello && c->run.in.size > 0 ? deny(c, NULL) : CLIENT_OVER;
+	return c->heading ? deny(c, NULL) : CLIENT_OVER;
 }
 
 /* -- both ways ------------------------------------------------------------- */
@@ -126,18 +201,37 @@ is_over(struct client *c, struct flow *f, bool *over, bool other)
 	return true;
 }
 
+/* -- all of it ------------------------------------------------------------- */
+
+/* What is read before bytes go on; CLIENT_TUNNEL where that is done, or waits
+ * for more. */
+static enum client_state
+judge(struct client *c)
+{
+	enum client_state state = CLIENT_TUNNEL;
+	enum greeting was;
+
+	do {
+		was = c->greeting;
+		if (was == GREETING_ANSWER)
+			judge_answer(c);
+		else if (was != GREETING_OVER)
+			state = judge_hello(c);
+	} while (state == CLIENT_TUNNEL && c->greeting != was);
+	return state;
+}
+
 enum client_state
 tunnel_step(struct client *c)
 {
-	enum client_state state;
+	enum client_state state = judge(c);
 
-	if (c->hello) {
-		state = judge_hello(c);
-		if (state != CLIENT_TUNNEL)
-			return state;
-	}
-	bool up = !c->hello && is_over(c, &c->up, &c->up_over, c->down_over);
-	bool down = is_over(c, &c->down, &c->down_over, up);
+	if (state != CLIENT_TUNNEL)
+		return state;
+	bool up = c->greeting == GREETING_OVER &&
+		  is_over(c, &c->up, &c->up_over, c->down_over);
+	bool down = c->greeting != GREETING_ANSWER &&
+		    is_over(c, &c->down, &c->down_over, up);
 	if (!up || !down) {
 		flow_rest(&c->up);
 		flow_rest(&c->down);

@@ -319,120 +319,6 @@ five_thousand_tunnels_leave_no_descriptor(void **state)
 	proxy_stop(&f);
 }
 
-/* -- server names ---------------------------------------------------------- */
-
-static void
-put16(struct buf *b, size_t value)
-{
-	buf_addc(b, (char)(value >> 8));
-	buf_addc(b, (char)value);
-}
-
-/* RFC 8446 4.1.2; name NULL: none. */
-static void
-put_hello(struct buf *out, const char *name)
-{
-	BUF_AUTO body = BUF_INIT(4096);
-	size_t size = name != NULL ? strlen(name) : 0;
-
-	put16(&body, 0x0303);
-	for (int i = 0; i < 32; i++)
-		buf_addc(&body, (char)i);
-	buf_addc(&body, 0);		 /* session */
-	buf_add(&body, "\0\2\x13\1", 4); /* ciphers */
-	buf_add(&body, "\1\0", 2);	 /* compression */
-	put16(&body, name != NULL ? size + 9 : 0);
-	if (name != NULL) {
-		put16(&body, 0);
-		put16(&body, size + 5);
-		put16(&body, size + 3);
-		buf_addc(&body, 0);
-		put16(&body, size);
-		buf_adds(&body, name);
-	}
-	buf_add(out, "\x16\3\1", 3);
-	put16(out, body.size + 4);
-	buf_add(out, "\1\0", 2);
-	put16(out, body.size);
-	buf_add(out, body.data, body.size);
-}
-
-/* Whether a tunnel to that host takes a hello with that name. */
-static bool
-is_taken(const struct proxy_fixture *f, const char *host, const char *name)
-{
-	BUF_AUTO hello = BUF_INIT(4096);
-	int fd, origin;
-	char bytes[4096];
-	ssize_t n;
-
-	put_hello(&hello, name);
-	fd = proxy_tunnel(f, host, &origin);
-	proxy_send(fd, hello.data, hello.size);
-	(void)shutdown(fd, SHUT_WR);
-	struct pollfd p = {.fd = origin, .events = POLLIN};
-	assert_int_equal(poll(&p, 1, 20000), 1);
-	n = recv(origin, bytes, sizeof(bytes), MSG_WAITALL);
-	assert_true(n <= 0 || ((size_t)n == hello.size &&
-				  memcmp(bytes, hello.data, hello.size) == 0));
-	if (n <= 0)
-		proxy_hear_end(fd);
-	(void)close(fd);
-	(void)close(origin);
-	return n > 0;
-}
-
-static void
-a_server_name_that_contradicts_is_not_sent_on(void **state)
-{
-	struct proxy_fixture f;
-
-	(void)state;
-	proxy_start(&f,
-	    "origin.test:$O\nother.test:$O\n127.0.0.1:$O\n"
-	    "private 127.0.0.0/8\n",
-	    NULL);
-	assert_true(is_taken(&f, "origin.test:$O", "origin.test"));
-	assert_true(is_taken(&f, "origin.test:$O", "ORIGIN.Test"));
-	assert_true(is_taken(&f, "origin.test:$O", NULL));
-	assert_false(is_taken(&f, "origin.test:$O", "evil.test"));
-	assert_false(is_taken(&f, "origin.test:$O", "other.test"));
-	assert_false(is_taken(&f, "origin.test:$O", "a.origin.test"));
-	/* An address has no name that could contradict it. */
-	assert_true(is_taken(&f, "127.0.0.1:$O", "evil.test"));
-	proxy_stop(&f);
-
-	proxy_start(&f, "origin.test:$O\nprivate 127.0.0.0/8\nsni off\n", NULL);
-	assert_true(is_taken(&f, "origin.test:$O", "evil.test"));
-	proxy_stop(&f);
-}
-
-static void
-a_hello_may_come_byte_by_byte(void **state)
-{
-	struct proxy_fixture f;
-	BUF_AUTO hello = BUF_INIT(4096);
-	int fd, origin;
-
-	(void)state;
-	proxy_start(&f, NULL, NULL);
-	put_hello(&hello, "origin.test");
-	fd = proxy_tunnel(&f, "origin.test:$O", &origin);
-	for (size_t i = 0; i < hello.size; i++) {
-		/* None of it goes on before all of it is known. */
-		assert_int_equal(
-		    recv(origin, (char[1]){0}, 1, MSG_PEEK | MSG_DONTWAIT), -1);
-		proxy_send(fd, hello.data + i, 1);
-	}
-	char bytes[4096];
-	assert_int_equal(
-	    recv(origin, bytes, hello.size, MSG_WAITALL), (ssize_t)hello.size);
-	assert_memory_equal(bytes, hello.data, hello.size);
-	(void)close(fd);
-	(void)close(origin);
-	proxy_stop(&f);
-}
-
 /* SSH, SMTP ... : the other side speaks first. */
 static void
 the_origin_may_speak_first(void **state)
@@ -468,8 +354,6 @@ main(void)
 	    cmocka_unit_test(what_was_said_before_a_reset_arrives),
 	    cmocka_unit_test(a_stopped_reader_holds_the_sender),
 	    cmocka_unit_test(five_thousand_tunnels_leave_no_descriptor),
-	    cmocka_unit_test(a_server_name_that_contradicts_is_not_sent_on),
-	    cmocka_unit_test(a_hello_may_come_byte_by_byte),
 	    cmocka_unit_test(the_origin_may_speak_first),
 	};
 

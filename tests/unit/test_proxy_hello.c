@@ -87,10 +87,13 @@ read_copy(const char *bytes, size_t size, char name[ALLOW_NAME_MAX + 1])
 {
 	char *copy = mem_alloc(size);
 	enum hello said;
+	size_t used = 0;
 
 	if (size > 0)
 		memcpy(copy, bytes, size);
-	said = hello_read(copy, size, name);
+	said = hello_read(copy, size, name, &used);
+	if (said == HELLO_NAME || said == HELLO_NO_NAME)
+		assert_int_equal(used, size);
 	free(copy);
 	return said;
 }
@@ -226,11 +229,13 @@ lengths_that_do_not_add_up_are_refused(void **state)
 	for (size_t less = 1; less <= size - 4; less++) {
 		BUF_AUTO bytes = BUF_INIT(70000);
 		char name[ALLOW_NAME_MAX + 1];
+		size_t used;
 
 		message.size = size - less;
 		message.data[3] = (char)(message.size - 4);
 		put_records(&bytes, &message, 16384);
-		enum hello said = hello_read(bytes.data, bytes.size, name);
+		enum hello said =
+		    hello_read(bytes.data, bytes.size, name, &used);
 		/* One of them ends before the extensions. */
 		assert_int_equal(said,
 		    less == extensions.size + 2 ? HELLO_NO_NAME : HELLO_BAD);
@@ -253,6 +258,7 @@ a_hello_too_long_to_be_seen_whole_is_refused(void **state)
 		BUF_AUTO message = BUF_INIT(70000);
 		BUF_AUTO bytes = BUF_INIT(70000);
 		char name[ALLOW_NAME_MAX + 1];
+		size_t used;
 
 		put_padding(&extensions, 16000);
 		put_name(&extensions, 0, "a.test", 6);
@@ -260,10 +266,11 @@ a_hello_too_long_to_be_seen_whole_is_refused(void **state)
 		put_message(&message, &extensions);
 		put_records(&bytes, &message, 16384);
 		assert_int_equal(bytes.size, HELLO_MAX + more);
-		assert_int_equal(hello_read(bytes.data, bytes.size, name),
+		assert_int_equal(
+		    hello_read(bytes.data, bytes.size, name, &used),
 		    more ? HELLO_BAD : HELLO_NAME);
 		/* Its first bytes say so. */
-		assert_int_equal(hello_read(bytes.data, 9, name),
+		assert_int_equal(hello_read(bytes.data, 9, name, &used),
 		    more ? HELLO_BAD : HELLO_MORE);
 	}
 }
@@ -285,6 +292,7 @@ what_is_no_tls_gets_no_opinion(void **state)
 	    {"\x16\x03\x01\0\1\1\x16\x02", 8}, /* another version */
 	    {"\x16\x03\x01\0\4\1\x01\0\0", 9}, /* a long message */
 	    {"\x16\x03\x01\0\4\1\0\0\0", 9},   /* an empty message */
+	    {"\x16\x03\x01\1\0\1\0\0\xfb", 9}, /* something behind it */
 	};
 
 	(void)state;
@@ -302,6 +310,120 @@ what_is_no_tls_gets_no_opinion(void **state)
 	}
 }
 
+/* An extension that encrypts another hello says nothing of whom the outer one
+ * is for. */
+static void
+of_an_encrypted_hello_the_outer_name_is_found(void **state)
+{
+	static const char ech[] = "\0\0\1\0\1\7\0\x20inner.test";
+	BUF_AUTO extensions = BUF_INIT(70000);
+	BUF_AUTO body = BUF_INIT(100);
+
+	(void)state;
+	buf_add(&body, ech, sizeof(ech) - 1);
+	put_extension(&extensions, 0xfe0d, &body);
+	put_name(&extensions, 0, "public.test", 11);
+	check_extensions(&extensions, HELLO_NAME, "public.test");
+}
+
+/* -- what comes between two hellos ----------------------------------------- */
+
+static const char retry[] =
+    "\x02\0\0\x2c\3\3\xcf\x21\xad\x74\xe5\x9a\x61\x11\xbe\x1d\x8c\x02"
+    "\x1e\x65\xb8\x91\xc2\xa2\x11\x16\x7a\xbb\x8c\x5e\x07\x9e\x09\xe2\xc8"
+    "\xa8\x33\x9c\0\x13\1\0\0\4";
+#define RETRY_SIZE (sizeof(retry) - 1)
+
+static enum hello_answer
+answer_of(const char *bytes, size_t size)
+{
+	char *copy = mem_alloc(size);
+	enum hello_answer said;
+
+	if (size > 0)
+		memcpy(copy, bytes, size);
+	said = hello_answer(copy, size);
+	free(copy);
+	return said;
+}
+
+static void
+check_answer(const struct buf *bytes, enum hello_answer want)
+{
+	for (size_t part = 0; part < bytes->size; part++) {
+		enum hello_answer said = answer_of(bytes->data, part);
+
+		if (said != HELLO_ANSWER_MORE && said != want)
+			fail_msg("%zu of %zu: %d", part, bytes->size, said);
+	}
+	assert_int_equal(answer_of(bytes->data, bytes->size), want);
+}
+
+static void
+that_another_hello_is_wanted_is_seen(void **state)
+{
+	static const size_t steps[] = {16384, 40, 7, 1};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
+		struct buf message = {
+		    .data = (char *)(uintptr_t)retry, .size = RETRY_SIZE};
+		BUF_AUTO bytes = BUF_INIT(4096);
+
+		/* A warning may come before it. */
+		buf_add(&bytes, "\x15\3\3\0\2\1\x70", 7);
+		put_records(&bytes, &message, steps[i]);
+		check_answer(&bytes, HELLO_ANSWER_RETRY);
+	}
+}
+
+static void
+another_answer_is_none_that_wants_a_hello(void **state)
+{
+	static const char *const others[] = {"HTTP/1.1 400 Bad Request\r\n",
+	    "\x16\x02", "\x15\3\3\1\1", "\x17\3\3", "no"};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
+		BUF_AUTO bytes = BUF_INIT(100);
+
+		buf_adds(&bytes, others[i]);
+		check_answer(&bytes, HELLO_ANSWER_OTHER);
+	}
+	/* A ServerHello, in which each byte of the random is another once. */
+	for (size_t at = 0; at < 38; at++) {
+		BUF_AUTO message = BUF_INIT(100);
+		BUF_AUTO bytes = BUF_INIT(100);
+		bool matters = at == 0 || at >= 6;
+
+		buf_add(&message, retry, RETRY_SIZE);
+		message.data[at] = (char)(message.data[at] ^ 1);
+		put_records(&bytes, &message, 16384);
+		check_answer(
+		    &bytes, matters ? HELLO_ANSWER_OTHER : HELLO_ANSWER_RETRY);
+	}
+	/* What comes to no end. */
+	BUF_AUTO endless = BUF_INIT(70000);
+	while (endless.size < HELLO_MAX)
+		buf_add(&endless, "\x15\3\3\0\2\1\x70", 7);
+	check_answer(&endless, HELLO_ANSWER_OTHER);
+}
+
+static void
+what_may_come_between_hellos_has_a_size(void **state)
+{
+	(void)state;
+	assert_int_equal(hello_other("\x14\3\3\0\1\1", 6), 6);
+	assert_int_equal(hello_other("\x14\3\3\0\1", 5), 6);
+	assert_int_equal(hello_other("\x14\3\3\0", 4), 0);
+	assert_int_equal(hello_other("\x15\3\1\0\2", 5), 7);
+	assert_int_equal(hello_other("\x17\3\3\x41\0", 5), HELLO_OTHER_MAX);
+	assert_int_equal(hello_other("\x17\3\3\x41\1", 5), 0);
+	assert_int_equal(hello_other("\x17\2\3\0\1", 5), 0);
+	assert_int_equal(hello_other("\x16\3\3\0\1", 5), 0);
+	assert_int_equal(hello_other("GET /", 5), 0);
+}
+
 int
 main(void)
 {
@@ -313,6 +435,10 @@ main(void)
 	    cmocka_unit_test(lengths_that_do_not_add_up_are_refused),
 	    cmocka_unit_test(a_hello_too_long_to_be_seen_whole_is_refused),
 	    cmocka_unit_test(what_is_no_tls_gets_no_opinion),
+	    cmocka_unit_test(of_an_encrypted_hello_the_outer_name_is_found),
+	    cmocka_unit_test(that_another_hello_is_wanted_is_seen),
+	    cmocka_unit_test(another_answer_is_none_that_wants_a_hello),
+	    cmocka_unit_test(what_may_come_between_hellos_has_a_size),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
