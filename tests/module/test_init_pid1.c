@@ -4,10 +4,13 @@
  */
 #include "../check.h"
 #include "../wait.h"
+#include "lib/fd.h"
 #include "pid1_fixture.h"
 
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -99,6 +102,22 @@ send_signals(void)
 		(void)kill(1, sig);
 }
 
+/* What was sent is not waiting for it any more. */
+static bool
+has_none_pending(const struct pid1 *r)
+{
+	char path[64];
+	struct err e = ERR_INIT;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/status", (int)r->pid);
+	char *text = fd_read_file(path, 65536, NULL, &e);
+	if (text == NULL)
+		fail_msg("%s", e.text);
+	bool none = strstr(text, "ShdPnd:\t0000000000000000\n") != NULL;
+	free(text);
+	return none;
+}
+
 static void
 signals_from_inside_do_not_end_it(void **state)
 {
@@ -108,6 +127,9 @@ signals_from_inside_do_not_end_it(void **state)
 	pid1_start_ready(&r, "");
 	for (int i = 0; i < 20; i++)
 		pid1_do_inside(&r, send_signals);
+	/* A TERM from outside would be one with a TERM that waits (signal(7)).
+	 */
+	wait_until(has_none_pending(&r), PATIENCE_MS);
 	assert_int_equal(waitpid(r.parent, NULL, WNOHANG), 0);
 	pid1_finish(&r);
 }
