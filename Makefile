@@ -119,7 +119,7 @@ $(call obj,app/api/openapi.c): $(BUILD)/gen/openapi.inc
 
 ARCHIVES = $(BUILD)/http.a $(BUILD)/core.a $(BUILD)/lib.a
 
-$(BUILD)/sbx-app: $(call obj,app/main.c) $(ARCHIVES)
+$(BUILD)/sbx-app: $(call obj,app/main.c app/check.c) $(ARCHIVES)
 	$(call say,LD  )
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(LIBS)
 

@@ -1,5 +1,6 @@
 /* sbx-app: reads the configuration, then is a master or a worker process. */
 #include "api/routes.h"
+#include "check.h"
 #include "config.h"
 #include "lib/log.h"
 #include "lib/str.h"
@@ -18,13 +19,14 @@ struct options {
 	int pool;	   /* enum pool, or -1 */
 	int64_t processes; /* -1 where not given */
 	int64_t notify_fd; /* -1 where not given */
-	bool check_config, print_config;
+	bool check, check_config, print_config;
 };
 
 static const char usage[] =
     "usage: sbx-app --pool control|stream [--notify-fd FD]\n"
     "       sbx-app --processes N [--pool control|stream]\n"
-    "       sbx-app --check-config | --print-config | --help | --version\n"
+    "       sbx-app --check | --check-config | --print-config | --help | "
+    "--version\n"
     "\n"
     "A worker of the sandbox runner's API, spoken to by nginx over FastCGI.\n"
     "\n"
@@ -33,6 +35,8 @@ static const char usage[] =
     "                   pools unless one is named; 0 is SBX_WORKERS. SIGHUP\n"
     "                   replaces them one by one, SIGTERM drains them\n"
     "  --notify-fd FD   write a newline there once requests are taken\n"
+    "  --check          say what this box lacks for runs and how to mend it,\n"
+    "                   and end: 1 where something is at fault\n"
     "  --check-config   say what is wrong with the configuration, and end\n"
     "  --print-config   print it as NAME=value lines for a shell, and end\n"
     "\n"
@@ -71,6 +75,9 @@ read_option(int letter, const char *value, struct options *o)
 		if (str_to_int(value, 3, 1024, &o->notify_fd) != 0)
 			return misuse("--notify-fd is a descriptor from 3 on");
 		return 0;
+	case 'k':
+		o->check = true;
+		return 0;
 	case 'c':
 		o->check_config = true;
 		return 0;
@@ -96,6 +103,7 @@ read_options(int argc, char **argv, struct options *o)
 	    {"pool", required_argument, NULL, 'p'},
 	    {"processes", required_argument, NULL, 'n'},
 	    {"notify-fd", required_argument, NULL, 'f'},
+	    {"check", no_argument, NULL, 'k'},
 	    {"check-config", no_argument, NULL, 'c'},
 	    {"print-config", no_argument, NULL, 'e'},
 	    {"help", no_argument, NULL, 'h'},
@@ -110,7 +118,7 @@ read_options(int argc, char **argv, struct options *o)
 			return -1;
 	if (optind < argc)
 		return misuse("there are no arguments but options");
-	if (o->pool < 0 && o->processes < 0 && !o->check_config &&
+	if (o->pool < 0 && o->processes < 0 && !o->check && !o->check_config &&
 	    !o->print_config)
 		return misuse("--pool or --processes is needed");
 	return 0;
@@ -170,7 +178,7 @@ main(int argc, char **argv)
 {
 	/* Its strings live as long as the process; filled before any thread. */
 	static struct config config;
-	struct options options = {-1, -1, -1, false, false};
+	struct options options = {.pool = -1, .processes = -1, .notify_fd = -1};
 	struct err e = ERR_INIT;
 
 	log_open("sbx-app");
@@ -184,6 +192,8 @@ main(int argc, char **argv)
 		config_print(&config, stdout);
 	if (options.print_config || options.check_config)
 		return EXIT_SUCCESS;
+	if (options.check)
+		return check_run(&config);
 	if (run(&config, &options, &e) == 0)
 		return EXIT_SUCCESS;
 	fprintf(stderr, "sbx-app: %s\n", e.text);

@@ -117,6 +117,30 @@ start_tool(const char *flag, const char *value)
 }
 
 static void
+check_finds_what_is_at_fault_and_nothing_else(void **state)
+{
+	const char *runtime = getenv("SBX_TEST_RUNTIME");
+	char setting[160];
+
+	(void)state;
+	assert_int_equal(stack_tool("check", NULL), 0);
+	assert_true(said("ok     docker "));
+	assert_true(said("ok     redis "));
+	assert_true(said("ok     cache "));
+	assert_false(said("FAULT"));
+	stack_set("SBX_RUNTIME=nonesuch");
+	stack_set("SBX_EGRESS_RESOLV=/nonexistent/resolv.conf");
+	assert_int_equal(stack_tool("check", NULL), 1);
+	assert_true(said("Docker knows no runtime nonesuch"));
+	assert_true(said("register it in /etc/docker/daemon.json"));
+	assert_true(said("set SBX_EGRESS_RESOLV to a file"));
+	(void)snprintf(setting, sizeof(setting), "SBX_RUNTIME=%s",
+	    runtime != NULL ? runtime : "");
+	stack_set(setting);
+	stack_set("SBX_EGRESS_RESOLV=");
+}
+
+static void
 it_destroys_the_runs_where_it_is_told_to(void **state)
 {
 	char kept[3][ULID_SIZE];
@@ -197,6 +221,7 @@ main(void)
 	    cmocka_unit_test(its_token_is_for_root_alone_and_never_shown),
 	    cmocka_unit_test(a_second_one_on_the_same_directories_is_refused),
 	    cmocka_unit_test(what_makes_no_sense_is_misuse),
+	    cmocka_unit_test(check_finds_what_is_at_fault_and_nothing_else),
 	    cmocka_unit_test(it_destroys_the_runs_where_it_is_told_to),
 	    cmocka_unit_test(a_port_in_use_is_said_and_nothing_is_left),
 	    cmocka_unit_test(a_killed_one_takes_its_processes_along),
