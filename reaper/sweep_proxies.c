@@ -2,11 +2,12 @@
  * The proxies of allowlist runs: one that died while its run lives is started
  * again, and one that runs with another policy than it should (SBX_EGRESS_*
  * have changed, or whoever changed the run's entries could not tell it) is
- * told.
+ * told. And the networks of runs that are gone.
  */
 #include "lib/log.h"
 #include "lib/str.h"
 #include "run/egress.h"
+#include "run/egress_network.h"
 #include "store/run.h"
 #include "sweep.h"
 
@@ -33,6 +34,22 @@ keep_one(struct sweeper *s, const char *id)
 	}
 }
 
+/* Where a run was made and the answer to that was lost. */
+static int
+clean_networks(struct sweeper *s, struct err *e)
+{
+	int64_t removed;
+	int rc = egress_network_clean(&s->ctx, &removed, e);
+
+	s->dealt += removed;
+	if (removed > 0)
+		LOG_EVENT(w, "networks.removed")
+		{
+			jw_int(&w, "count", removed);
+		}
+	return rc;
+}
+
 int
 proxies_round(
     struct sweeper *s, int64_t deadline, int64_t *wait_ms, struct err *e)
@@ -55,5 +72,5 @@ proxies_round(
 				keep_one(s, page.run[i].id);
 		}
 	} while (page.next[0] != '\0');
-	return 0;
+	return clean_networks(s, e);
 }

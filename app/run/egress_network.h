@@ -15,6 +15,7 @@
 #include "run/context.h"
 
 #include <stdbool.h>
+#include <stdint.h>
 
 /* ERR_CAPACITY, with a sentence for the caller, where no subnet is free. */
 int egress_network_make(const struct run_ctx *ctx, const char *id,
@@ -23,6 +24,12 @@ int egress_network_make(const struct run_ctx *ctx, const char *id,
 /* Absent is success. */
 int egress_network_remove(
     const struct run_ctx *ctx, const char *id, struct err *e);
+
+/* The reaper's: remove those of runs that are gone, neither recorded nor
+ * represented by a container. The error is that of the first that failed;
+ * *ret_removed is set in any case. */
+int egress_network_clean(
+    const struct run_ctx *ctx, int64_t *ret_removed, struct err *e);
 
 /* The n-th subnet to try for that run in a pool (a CIDR): all of them come,
  * each once, in an order of the run's own. False where there are no more. */

@@ -7,7 +7,8 @@
 
 #include "lib/buf.h"
 
-/* While it runs: containers, volumes, images, run directories, Redis, zombies.
+/* While it runs: containers, volumes, networks, images, run directories, Redis,
+ * zombies.
  */
 void left_before_stop(struct buf *faults);
 

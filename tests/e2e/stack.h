@@ -41,9 +41,9 @@ void stack_start(const char *const *env);
 
 /*
  * TERM, wait for the end, and fail unless it was clean and nothing is left: no
- * container, volume or image of the instance, no file in RUN_DIR/runs, no key
- * in Redis without an expiry, no process, no mount. Removes by force what it
- * complains about. For group teardowns: returns 0.
+ * container, volume, network or image of the instance, no file in RUN_DIR/runs,
+ * no key in Redis without an expiry, no process, no mount. Removes by force
+ * what it complains about. For group teardowns: returns 0.
  */
 int stack_stop(void **state);
 

@@ -281,6 +281,19 @@ model_list(struct model *m, struct model_container to[MODEL_CONTAINERS])
 }
 
 size_t
+model_networks(struct model *m, char to[MODEL_CONTAINERS][64])
+{
+	size_t count = 0;
+
+	(void)pthread_mutex_lock(&m->lock);
+	for (size_t i = 0; i < MODEL_CONTAINERS; i++)
+		if (m->state.network[i].name[0] != '\0')
+			memcpy(to[count++], m->state.network[i].name, 64);
+	(void)pthread_mutex_unlock(&m->lock);
+	return count;
+}
+
+size_t
 model_made(struct model *m)
 {
 	(void)pthread_mutex_lock(&m->lock);
@@ -304,6 +317,7 @@ model_age(struct model *m, int64_t ms)
 	(void)pthread_mutex_lock(&m->lock);
 	for (size_t i = 0; i < MODEL_CONTAINERS; i++)
 		m->state.container[i].created_ms -= ms;
+	state_age_networks(&m->state);
 	(void)pthread_mutex_unlock(&m->lock);
 }
 

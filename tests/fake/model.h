@@ -3,6 +3,8 @@
  * containers with their labels and states, execs that speak as sbx-init does
  * (guest.h). For tests that ask what is left.
  *
+ * Networks are known too: one that a running container is in stays.
+ *
  * Any image is here, but those called absent*, which must be pulled first. Of
  * the calls on a fake that may fail the n-th does, once, in a chosen way:
  *
@@ -56,6 +58,8 @@ struct model_container {
 };
 
 size_t model_list(struct model *m, struct model_container to[MODEL_CONTAINERS]);
+/* Networks; their names are those of the containers in them. */
+size_t model_networks(struct model *m, char to[MODEL_CONTAINERS][64]);
 size_t model_made(struct model *m);  /* containers ever, since model_clear */
 size_t model_execs(struct model *m); /* that run */
 
@@ -65,7 +69,7 @@ void model_age(struct model *m, int64_t ms);
 /* A container's process ends with this code. */
 void model_end(struct model *m, const char *name, int code);
 
-/* Neither containers nor pulled images. */
+/* Neither containers, networks nor pulled images. */
 void model_clear(struct model *m);
 
 #endif

@@ -18,10 +18,18 @@ struct container {
 	int code;
 	int64_t created_ms, finished_ms;
 	unsigned resets; /* SIGUSR1 to its PID 1: what ran is dead */
+	char network[64];
+};
+
+struct network {
+	char name[64]; /* "": the slot is free */
+	char subnet[32];
+	json_t *labels;
 };
 
 struct model_state {
 	struct container container[MODEL_CONTAINERS];
+	struct network network[MODEL_CONTAINERS];
 	size_t made, execs;
 	bool pulled; /* what is called absent* */
 };
@@ -31,6 +39,9 @@ struct container *state_find(struct model_state *s, const char *name);
 bool state_runs(const struct container *c);
 void state_end(struct container *c, int code);
 void state_clear(struct model_state *s); /* execs stay until they end */
+
+/* A network's age is that of the run in its label: all become old ones. */
+void state_age_networks(struct model_state *s);
 
 /*
  * Do a call; the body of its answer goes to text. Returns the status; 101 where

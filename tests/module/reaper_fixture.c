@@ -91,6 +91,10 @@ reaper_test_open(void **state)
 			    .path = "/volumes?*" REAPER_INSTANCE "*",
 			    .status = 200,
 			    .body = "{\"Volumes\":null}"});
+	fake_on(engine, (struct fake_rule){.method = "GET",
+			    .path = "/networks?*" REAPER_INSTANCE "*",
+			    .status = 200,
+			    .body = "[]"});
 	reaper_containers(NULL, 0);
 	set_variable("SBX_RUN_DIR", dir, "/run");
 	set_variable("SBX_STATE_DIR", dir, "/state");

@@ -261,6 +261,38 @@ a_volume_of_no_run_is_removed(void **state)
 }
 
 static void
+add_network(struct buf *to, const char *id)
+{
+	buf_addf(to,
+	    "%s{\"Name\":\"n-%s\",\"Labels\":{\"teploy.sandbox.run\":\"%s\"}}",
+	    to->size > 0 ? "," : "[", id, id);
+}
+
+static void
+a_network_of_no_run_is_removed(void **state)
+{
+	struct run run = fixture_create();
+	BUF_AUTO body = BUF_INIT(4096);
+	char path[64];
+
+	(void)state;
+	add_network(&body, run.id);
+	add_network(&body, ids[0]);
+	buf_adds(&body, "]");
+	fake_on(engine, (struct fake_rule){.method = "GET",
+			    .path = "/networks?*",
+			    .status = 200,
+			    .body = body.data});
+	pid_t pid = reaper_start();
+	(void)snprintf(path, sizeof(path), "/networks/n-%s", ids[0]);
+	wait_until(fake_seen(engine, "DELETE", path) > 0, SOON);
+	wait_for_a_round();
+	(void)snprintf(path, sizeof(path), "/networks/n-%s", run.id);
+	assert_int_equal(fake_seen(engine, "DELETE", path), 0);
+	assert_int_equal(reaper_end(pid, SIGTERM), 0);
+}
+
+static void
 a_flushed_redis_loses_no_run(void **state)
 {
 	struct run run = fixture_start();
@@ -395,6 +427,7 @@ main(void)
 	    TEST(a_record_whose_container_is_gone_goes_too),
 	    TEST(a_directory_of_no_run_is_removed),
 	    TEST(a_volume_of_no_run_is_removed),
+	    TEST(a_network_of_no_run_is_removed),
 	    TEST(a_flushed_redis_loses_no_run),
 	    TEST(the_last_known_deadline_outranks_the_labels),
 	    TEST(a_deadline_is_remembered_through_the_grace),

@@ -54,6 +54,24 @@ look_at_records(
 	freeReplyObject(keys);
 }
 
+/* Networks are those of containers. */
+static void
+look_at_networks(
+    const struct model_container *containers, size_t count, struct buf *to)
+{
+	char networks[MODEL_CONTAINERS][64];
+	size_t number = model_networks(world.model, networks);
+
+	for (size_t i = 0; i < number; i++) {
+		bool used = false;
+
+		for (size_t j = 0; j < count; j++)
+			used = used || str_eq(containers[j].name, networks[i]);
+		if (!used)
+			buf_addf(to, "a network has no container; ");
+	}
+}
+
 /* Run directories and containers are those of records. */
 static void
 look_for_orphans(
@@ -118,6 +136,7 @@ world_disagreements(struct buf *to)
 
 	look_at_records(containers, count, to);
 	look_for_orphans(containers, count, to);
+	look_at_networks(containers, count, to);
 	look_at_keys(to);
 	if (model_execs(world.model) > 0)
 		buf_addf(to, "%zu commands run on; ", model_execs(world.model));

@@ -133,6 +133,7 @@ world_open(void **state)
 	assert_non_null(realpath("tests/fake/proxy", program));
 	(void)setenv("SBX_PROXY", program, 1);
 	set("SBX_EGRESS_START", "spawn", "");
+	set("SBX_EGRESS_MODE", "bridge", ""); /* so that networks are made */
 	check_ok(engine_setup(&e), &e);
 	configure(false);
 	configure(true); /* and so is the worker, by its environment */
