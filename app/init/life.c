@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 
 #define LAST_MS 2800	/* from TERM to the exit frame, whatever happens */
+#define KILLING_MS 800	/* but so long from KILL, where we came late to that */
 #define KILL_AGAIN_MS 5 /* between two rounds of killing */
 #define LOOK_MS 1000	/* where no signal tells that an orphan has ended */
 
@@ -20,6 +21,7 @@ life_init(struct life *l)
 	    .deadline = LIFE_NEVER,
 	    .ending_at = LIFE_NEVER,
 	    .kill_at = LIFE_NEVER,
+	    .late_at = LIFE_NEVER,
 	    .oom_before = oom_count(),
 	};
 }
@@ -63,6 +65,7 @@ life_end(struct life *l, int64_t term_ms)
 	if (l->ending_at != LIFE_NEVER)
 		return;
 	l->ending_at = now;
+	l->late_at = now + LAST_MS;
 	tree_signal(SIGTERM);
 }
 
@@ -78,14 +81,16 @@ life_step(struct life *l)
 	if (now < l->kill_at || l->alone)
 		return false;
 	tree_kill();
+	if (!l->killing && l->late_at < now + KILLING_MS)
+		l->late_at = now + KILLING_MS;
+	l->killing = true;
 	return true;
 }
 
 bool
 life_is_late(const struct life *l)
 {
-	return l->ending_at != LIFE_NEVER &&
-	       clock_mono_ms() >= l->ending_at + LAST_MS;
+	return clock_mono_ms() >= l->late_at;
 }
 
 static void
@@ -105,7 +110,7 @@ life_idle_ms(const struct life *l, bool told)
 	if (l->dead && !told)
 		sooner(&next, l->died_at + LIFE_GRACE_MS, now);
 	if (l->ending_at != LIFE_NEVER && !told)
-		sooner(&next, l->ending_at + LAST_MS, now);
+		sooner(&next, l->late_at, now);
 	if (!l->alone && l->kill_at != LIFE_NEVER)
 		sooner(&next,
 		    l->kill_at > now ? l->kill_at : now + KILL_AGAIN_MS, now);

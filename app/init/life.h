@@ -28,6 +28,8 @@ struct life {
 	int64_t died_at;
 	int64_t ending_at; /* TERM was sent */
 	int64_t kill_at;   /* KILL follows */
+	int64_t late_at;   /* the exit is told, though not all may be dead */
+	bool killing;
 	int64_t oom_before;
 };
 
