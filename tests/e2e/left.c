@@ -19,7 +19,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define SETTLE_MS 5000 /* for what ends or is removed a moment later */
+#define SETTLE_MS 15000 /* for what ends or is removed a moment later */
 
 extern char **environ;
 
@@ -28,12 +28,14 @@ extern char **environ;
 static size_t
 labelled(const char *path, const char *list, struct buf *names)
 {
+	bool images = str_starts(path, "/images");
 	char url[256];
 
+	/* Of images only those that are not parts of others. */
 	(void)snprintf(url, sizeof(url),
-	    "%s?all=1&filters=%%7B%%22label%%22%%3A%%5B%%22"
-	    "teploy.sandbox.instance%%3D%s%%22%%5D%%7D",
-	    path, stack.instance);
+	    "%s?all=%d&filters=%%7B%%22label%%22%%3A%%5B%%22"
+	    "teploy.sandbox.%sinstance%%3D%s%%22%%5D%%7D",
+	    path, !images, images ? "snapshot." : "", stack.instance);
 	REPLY_AUTO r = docker_do("GET", url, NULL);
 	json_t *all = list != NULL ? json_object_get(r.json, list) : r.json;
 	json_t *one;
@@ -164,6 +166,15 @@ namesakes(struct buf *names)
 	return found;
 }
 
+/* Of either sort; orphans that have ended are ours to reap. */
+static size_t
+running(struct buf *names)
+{
+	while (waitpid(-1, NULL, WNOHANG) > 0)
+		;
+	return descendants(0, names) + namesakes(names);
+}
+
 static void
 check_zombies(struct buf *faults)
 {
@@ -185,7 +196,6 @@ left_before_stop(struct buf *faults)
 {
 	check_docker("/containers/json", NULL, faults);
 	check_docker("/volumes", "Volumes", faults);
-	check_docker("/networks", NULL, faults);
 	check_docker("/images/json", NULL, faults);
 	check_run_dirs(faults);
 	check_redis(faults);
@@ -206,13 +216,17 @@ check_mounts(struct buf *faults)
 void
 left_after_stop(struct buf *faults)
 {
+	int64_t deadline = clock_mono_ms() + SETTLE_MS;
 	BUF_AUTO names = BUF_INIT(65536);
 
-	/* Orphans that have ended are ours to reap, and no fault. */
-	while (waitpid(-1, NULL, WNOHANG) > 0)
-		;
-	if (descendants(0, &names) + namesakes(&names) > 0)
-		buf_addf(faults, "left running: %s\n", names.data);
+	while (running(&names) > 0) {
+		if (clock_mono_ms() > deadline) {
+			buf_addf(faults, "left running: %s\n", names.data);
+			break;
+		}
+		buf_reset(&names);
+		(void)poll(NULL, 0, 50);
+	}
 	check_mounts(faults);
 }
 
@@ -261,17 +275,17 @@ remove_volumes(void)
 }
 
 static void
-remove_networks(void)
+remove_images(void)
 {
 	BUF_AUTO names = BUF_INIT(65536);
 	char path[160];
 
-	(void)labelled("/networks", NULL, &names);
+	(void)labelled("/images/json", NULL, &names);
 	for (char *save, *id = strtok_r(names.data, " ", &save); id != NULL;
 	     id = strtok_r(NULL, " ", &save)) {
-		(void)snprintf(path, sizeof(path), "/networks/%s", id);
+		(void)snprintf(path, sizeof(path), "/images/%s?force=1", id);
 		REPLY_AUTO r = docker_do("DELETE", path, NULL);
-		if (r.status != 204 && r.status != 404)
+		if (r.status != 200 && r.status != 404)
 			fprintf(stderr, "cannot remove %s\n", id);
 	}
 }
@@ -301,7 +315,7 @@ left_clean(void)
 
 	remove_containers();
 	remove_volumes();
-	remove_networks();
+	remove_images();
 	kill_descendants();
 	(void)snprintf(from, sizeof(from), "%s/log", stack.state_dir);
 	(void)snprintf(out, sizeof(out), "%s/serve.out", stack.base);

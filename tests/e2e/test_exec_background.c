@@ -85,7 +85,7 @@ its_202_says_that_nothing_is_in_flight(void **state)
 
 	(void)state;
 	for (int i = 0; i < 10; i++) {
-		object_sh("sleep 5", id);
+		object_sh("sleep 300", id);
 		REPLY_AUTO lease = http_do("POST", run_url(object_run, "lease"),
 		    "{\"owner\":\"anna\",\"ttlSec\":60}", NULL);
 		assert_int_equal(lease.status, 200);

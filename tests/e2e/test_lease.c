@@ -221,13 +221,15 @@ a_waiter_keeps_newcomers_out_and_is_granted(void **state)
 	EXECUTED_AUTO fifo = exec_sh(run, "mkfifo door");
 	assert_int_equal(exit_code(&fifo), 0);
 	struct stream *s =
-	    busy_with("(sleep 3; echo open >door) & read x <door; echo $x");
+	    busy_with("s=15; (sleep $s.85431; echo open >door) & read x <door; "
+		      "echo $x");
 	assert_int_equal(
 	    pthread_create(&waiter, NULL, acquire_waiting, &lease), 0);
 	wait_until(pending(), 20000);
 	REPLY_AUTO second =
 	    post("lease", "{\"owner\":\"bert\",\"ttlSec\":60,\"waitSec\":5}");
 	check_problem(&second, 409, "lease_pending", "waits");
+	proc_kill("sleep 15.85431");
 	EXECUTED_AUTO x = exec_finish(s);
 	assert_string_equal(x.out.data, "open\n");
 	stream_close(s);
@@ -270,11 +272,11 @@ force_kills_background_processes_too(void **state)
 	EXECUTED_AUTO left = exec_sh(
 	    run, "rm -f /.sbx/run/guest.sock; sleep 2000 >/dev/null 2>&1 &");
 	assert_int_equal(exit_code(&left), 0);
-	wait_until(proc_count("2000") == 1, 20000);
+	wait_until(proc_count("sleep 2000") == 1, 20000);
 	REPLY_AUTO lease =
 	    post("lease", "{\"owner\":\"anna\",\"ttlSec\":60,\"force\":true}");
 	assert_int_equal(granted(&lease), 1);
-	wait_until(proc_count("2000") == 0, 20000);
+	wait_until(proc_count("sleep 2000") == 0, 20000);
 }
 
 static void

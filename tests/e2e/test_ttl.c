@@ -15,7 +15,7 @@
 #define MAKERS 4	  /* at once */
 #define AHEAD_MS 25000	  /* when all of them expire */
 #define MARGIN_MS 3000	  /* none is made so short before that */
-#define BOUND_MS 20000	  /* the last goes so long after, at most */
+#define BOUND_MS 60000	  /* the last goes so long after, at most */
 #define TEARDOWN_MS 60000 /* a claim of 15 s and some for the machine */
 
 static int
