@@ -197,6 +197,7 @@ left_before_stop(struct buf *faults)
 	check_docker("/containers/json", NULL, faults);
 	check_docker("/volumes", "Volumes", faults);
 	check_docker("/images/json", NULL, faults);
+	check_docker("/networks", NULL, faults);
 	check_run_dirs(faults);
 	check_redis(faults);
 	check_zombies(faults);
@@ -291,6 +292,22 @@ remove_images(void)
 }
 
 static void
+remove_networks(void)
+{
+	BUF_AUTO names = BUF_INIT(65536);
+	char path[160];
+
+	(void)labelled("/networks", NULL, &names);
+	for (char *save, *id = strtok_r(names.data, " ", &save); id != NULL;
+	     id = strtok_r(NULL, " ", &save)) {
+		(void)snprintf(path, sizeof(path), "/networks/%s", id);
+		REPLY_AUTO r = docker_do("DELETE", path, NULL);
+		if (r.status != 204 && r.status != 404)
+			fprintf(stderr, "cannot remove %s\n", id);
+	}
+}
+
+static void
 kill_descendants(void)
 {
 	static struct proc all[PROC_MOST];
@@ -316,6 +333,7 @@ left_clean(void)
 	remove_containers();
 	remove_volumes();
 	remove_images();
+	remove_networks();
 	kill_descendants();
 	(void)snprintf(from, sizeof(from), "%s/log", stack.state_dir);
 	(void)snprintf(out, sizeof(out), "%s/serve.out", stack.base);
