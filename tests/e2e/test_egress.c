@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #define END_MS 30000
-#define KEPT_MS 20000  /* some rounds of the reaper's sweep */
+#define KEPT_MS 60000  /* some rounds of the reaper's sweep */
 #define GRACE_MS 60000 /* DESIGN 7 */
 
 /* -- a server -------------------------------------------------------------- */
