@@ -156,6 +156,7 @@ read_keeping(const json_t *body, struct exec_request *rq, struct err *e)
 		    "onDisconnect is \"%.64s\"; it must be continue. Without "
 		    "it the command ends when its client leaves.",
 		    disconnect);
+	rq->wire.leaving = rq->detach;
 	rq->wire.go_on = disconnect != NULL && !rq->detach;
 	rq->wire.keep = rq->detach || rq->wire.go_on || rq->wire.cols > 0;
 	return 0;

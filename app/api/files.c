@@ -1,6 +1,7 @@
 /* Files below /work: who may do what, and the short answers. */
 #include "api/files.h"
 #include "api/files_body.h"
+#include "api/files_condition.h"
 #include "api/files_input.h"
 #include "api/files_list.h"
 #include "api/lease.h"
@@ -88,50 +89,21 @@ api_files_get(struct call *c, struct err *e)
 /* -- changes ------------------------------------------------------------- */
 
 static int
-change_in(struct call *c, const struct files_input *in, struct run *run,
-    struct err *e)
+change_in(
+    struct call *c, struct wire_file *change, struct run *run, struct err *e)
 {
-	bool takes = in->what == WIRE_FILE_PUT || in->what == WIRE_FILE_UNPACK;
+	bool takes =
+	    change->what == WIRE_FILE_PUT || change->what == WIRE_FILE_UNPACK;
 	const struct guest_patience p = patience(c);
-	const struct wire_file change = {
-	    .what = in->what,
-	    .generation = (uint64_t)inflight_op(c->slot)->generation,
-	    .path = in->path,
-	    .to = in->to,
-	    .recursive = in->recursive,
-	    .limit = takes ? files_body_max(c) : 0,
-	};
 
-	struct files *f = files_change(&c->ctx, run, &change, &p, e);
+	change->generation = (uint64_t)inflight_op(c->slot)->generation;
+	change->limit = takes ? files_body_max(c) : 0;
+	struct files *f = files_change(&c->ctx, run, change, &p, e);
 	if (f == NULL)
 		return -1;
 	int rc = takes ? files_take(c, f, e) : files_done(f, e);
 	files_free(f);
 	return rc;
-}
-
-/* Conditions are served for reads alone, and bodies are whole files (RFC 9110,
- * 14.5): a change that left these out of account would do what its caller took
- * care to exclude. */
-static int
-check_headers(const struct exchange *x, struct err *e)
-{
-	const struct {
-		const char *name, *value;
-	} refused[] = {
-	    {"If-Match", x->if_match},
-	    {"If-None-Match", x->if_none_match},
-	    {"If-Unmodified-Since", x->if_unmodified_since},
-	    {"Content-Range", x->content_range},
-	};
-
-	for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++)
-		if (*refused[i].value != '\0')
-			return err_set(e, ERR_INPUT,
-			    "The header %s is not served for changes of files: "
-			    "send the request without it.",
-			    refused[i].name);
-	return 0;
 }
 
 static int
@@ -141,12 +113,18 @@ change(struct call *c, struct err *e)
 	struct credential who;
 	struct run run;
 
-	if (files_input(c, &in, e) != 0 || check_headers(c->x, e) != 0 ||
+	if (files_input(c, &in, e) != 0)
+		return -1;
+	struct wire_file what = {.what = in.what,
+	    .path = in.path,
+	    .to = in.to,
+	    .recursive = in.recursive};
+	if (files_condition(c->x, &what, e) != 0 ||
 	    lease_credential_query(c, &who, e) != 0 ||
 	    inflight_begin(
 		c->slot, c->ctx.redis, in.id, &who, c->x->arena, &run, e) != 0)
 		return -1;
-	int rc = change_in(c, &in, &run, e);
+	int rc = change_in(c, &what, &run, e);
 	inflight_end(c->slot, c->ctx.redis);
 	if (rc != 0)
 		return run_taken(&c->ctx, &run, e);

@@ -302,16 +302,22 @@ int
 beneath_find(const struct beneath_root *root, const char *path, int how,
     struct beneath *ret_b, enum wire_fail *ret_why, struct err *e)
 {
-	struct walk w = {.root = root, .path = path, .how = how, .e = e};
-	struct beneath b;
-	int rc = find(&w, &b);
+	for (int tries = 1;; tries++) {
+		struct walk w = {
+		    .root = root, .path = path, .how = how, .e = e};
+		struct beneath b;
+		int rc = find(&w, &b);
 
-	fd_close(&w.last);
-	if (rc == 0)
-		*ret_b = b;
-	else
+		fd_close(&w.last);
+		if (rc == 0) {
+			*ret_b = b;
+			return 0;
+		}
 		*ret_why = w.why;
-	return rc;
+		if (w.why != WIRE_FAIL_ABSENT || !(how & BENEATH_MAKE) ||
+		    tries == BENEATH_AGAIN)
+			return -1;
+	}
 }
 
 int

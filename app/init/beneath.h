@@ -15,6 +15,8 @@
 #include <stdbool.h>
 
 #define BENEATH_LINKS 40 /* followed for one path, as in Linux */
+#define BENEATH_AGAIN 16 /* walks, where somebody removes what was just made \
+			  */
 
 struct beneath_root {
 	int fd;		  /* O_PATH, a directory */
@@ -32,7 +34,9 @@ struct beneath {
 
 enum beneath_how {
 	BENEATH_FOLLOW = 1, /* a link in the last place is followed */
-	BENEATH_MAKE = 2,   /* directories on the way are made, 0755 */
+	/* Directories on the way are made, 0755. What is found may be removed
+	 * all the same, which ENOENT tells: find it BENEATH_AGAIN times. */
+	BENEATH_MAKE = 2,
 };
 
 /* -1 with *ret_why, and a sentence that names path: WIRE_FAIL_ABSENT (on the

@@ -8,11 +8,14 @@
 #define SBX_INIT_FILE_H
 
 #include "init/beneath.h"
+#include "init/feed.h"
 #include "init/ops.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#define FILE_LOCK_FD FEED_FD /* PID 1's, for fcntl(2)'s locks; or not there */
 
 /* Returns the process' exit status, which says nothing of the operation. */
 int file_run(const struct ops *ops, struct op *op);

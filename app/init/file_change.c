@@ -10,24 +10,38 @@
 #include <string.h>
 #include <unistd.h>
 
+/* 0, also where it is there; or an errno. */
+static int
+make(const struct beneath *b)
+{
+	struct stat st;
+
+	if (mkdirat(b->dir, b->name, 0755) == 0)
+		return 0;
+	int error = errno;
+	if (error != EEXIST)
+		return error;
+	if (fstatat(b->dir, b->name, &st, AT_SYMLINK_NOFOLLOW) != 0)
+		return errno;
+	return S_ISDIR(st.st_mode) ? 0 : error;
+}
+
 int
 file_mkdir(struct file_op *f)
 {
-	struct beneath b;
-	struct stat st;
+	int error = ENOENT;
 
-	if (file_find(f, f->x.path, BENEATH_FOLLOW | BENEATH_MAKE, &b) != 0)
-		return -1;
-	FD_AUTO dir = b.dir;
-	if (mkdirat(dir, b.name, 0755) != 0) {
-		int error = errno;
+	for (int tries = 0; error == ENOENT && tries < BENEATH_AGAIN; tries++) {
+		struct beneath b;
 
-		if (error != EEXIST ||
-		    fstatat(dir, b.name, &st, AT_SYMLINK_NOFOLLOW) != 0 ||
-		    !S_ISDIR(st.st_mode))
-			return file_fail_errno(f, f->x.path, error);
+		if (file_find(
+			f, f->x.path, BENEATH_FOLLOW | BENEATH_MAKE, &b) != 0)
+			return -1;
+		error = make(&b);
+		fd_close(&b.dir);
 	}
-	return file_say(f, WIRE_DONE);
+	return error == 0 ? file_say(f, WIRE_DONE)
+			  : file_fail_errno(f, f->x.path, error);
 }
 
 /* -- moving ---------------------------------------------------------------- */

@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -31,6 +32,7 @@ serve_init(struct serve *s, const struct passwd_user *user, uint64_t memory_mib)
 	s->user = user;
 	s->memory = kept_memory(memory_mib);
 	s->ops = NULL;
+	s->lock = -1;
 	lost_init(&s->lost);
 	for (int i = 0; i < SERVE_PENDING; i++)
 		s->connection[i] = (struct serve_connection){.fd = -1};
@@ -42,6 +44,7 @@ serve_open(struct serve *s, const char *path, struct err *e)
 	s->ops = ops_new();
 	if (s->ops == NULL)
 		return err_sys(e, ERR_INTERNAL, "no shared memory");
+	s->lock = memfd_create("lock", MFD_CLOEXEC);
 	s->listener[0] = fd_listen_unix(PEER_SOCKET, 0600, BACKLOG, e);
 	if (path == NULL)
 		return s->listener[0] >= 0 ? 0 : -1;
@@ -285,7 +288,7 @@ begin(struct serve *s, struct serve_connection *c, const char *first)
 	/* Such a process looks for it by itself, and as another user. */
 	work_restore(s->user);
 	int rc = first[WIRE_HEAD - 1] == WIRE_FILE
-		     ? start_file(s->ops, c->fd, &why, &text)
+		     ? start_file(s->ops, c->fd, s->lock, &why, &text)
 		     : start_exec(s->ops, c->fd, wire_peek_keep(first),
 			   s->memory, &why, &text);
 

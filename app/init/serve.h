@@ -43,6 +43,7 @@ struct serve {
 	const struct passwd_user *user; /* whose /work is */
 	uint64_t memory;		/* for kept execs, in bytes */
 	struct ops *ops;
+	int lock; /* of those that place files (init/start.h) */
 	struct lost lost;
 	struct serve_connection connection[SERVE_PENDING];
 };

@@ -200,6 +200,9 @@ spawn_start(struct spawn *ret_s, const struct wire_exec *x,
 
 	*ret_why = WIRE_FAIL_INTERNAL;
 	if (open_ends(&p, x, e) != 0) {
+		/* It is root of the run who says what is in /dev. */
+		if (x->cols > 0)
+			*ret_why = WIRE_FAIL_EXEC_TTY;
 		close_ends(&p);
 		return -1;
 	}

@@ -87,14 +87,14 @@ start_exec(struct ops *o, int fd, bool keep, uint64_t memory,
 }
 
 int
-start_file(
-    struct ops *o, int fd, enum wire_fail *ret_why, const char **ret_text)
+start_file(struct ops *o, int fd, int lock, enum wire_fail *ret_why,
+    const char **ret_text)
 {
 	struct op *op = ops_take(o);
 
 	if (op == NULL)
 		return refuse(&no_op, ret_why, ret_text);
-	pid_t pid = divide(op, fd, -1, "sbx-file");
+	pid_t pid = divide(op, fd, lock, "sbx-file");
 	if (pid == 0)
 		_exit(file_run(o, op));
 	return pid > 0 ? 0 : refuse(&no_pid, ret_why, ret_text);

@@ -16,8 +16,9 @@
 /* keep: its output, where there may be so much memory for all of that kind. */
 int start_exec(struct ops *o, int fd, bool keep, uint64_t memory,
     enum wire_fail *ret_why, const char **ret_text);
-int start_file(
-    struct ops *o, int fd, enum wire_fail *ret_why, const char **ret_text);
+/* lock: of no bytes, for locks between such processes; -1: none. */
+int start_file(struct ops *o, int fd, int lock, enum wire_fail *ret_why,
+    const char **ret_text);
 int start_attach(struct ops *o, int fd, const struct wire_attach *x,
     enum wire_fail *ret_why, const char **ret_text);
 /* target is the exec that is fed. */

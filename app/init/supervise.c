@@ -202,13 +202,14 @@ on_feed(struct exec *s)
 
 /* The host was about to leave a command that has ended by itself meanwhile:
  * that comes to the same. Its WIRE_DETACH may come when nobody is here to read
- * it, so what was asked for tells: kept, but for neither a terminal nor a lost
- * host. */
+ * it, so what was asked for tells (before version 4: kept, but for neither a
+ * terminal nor a lost host). */
 static void
 leave_ended(struct exec *s)
 {
-	if (s->ring != NULL && !s->x.go_on && s->x.cols == 0 &&
-	    s->life.ending_at == LIFE_NEVER)
+	bool leaving = s->x.leaving || (!s->x.go_on && s->x.cols == 0);
+
+	if (s->ring != NULL && leaving && s->life.ending_at == LIFE_NEVER)
 		atomic_store(&s->object->detached, true);
 }
 

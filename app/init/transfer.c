@@ -77,7 +77,7 @@ copy_file(struct file_op *f, const struct step *s)
 	if (rc == 0)
 		rc = keep(u.fd, &st);
 	if (rc == 0)
-		rc = upload_place(&u, s->new_name);
+		rc = upload_place(&u, s->new_name, true);
 	int error = errno;
 	upload_release(&u);
 	errno = error;

@@ -20,11 +20,13 @@ open_master(struct err *e)
 	struct stat st;
 
 	if (fd < 0 || fstat(fd, &st) != 0)
-		return err_sys(e, ERR_INTERNAL, "cannot open /dev/ptmx");
+		return err_sys(e, ERR_INTERNAL,
+		    "the run can have no terminal: cannot open /dev/ptmx");
 	if (!S_ISCHR(st.st_mode) ||
 	    st.st_rdev != makedev(PTMX_MAJOR, PTMX_MINOR))
 		return err_set(e, ERR_INTERNAL,
-		    "/dev/ptmx is not the run's pseudoterminals");
+		    "the run can have no terminal: something else is in the "
+		    "place of /dev/ptmx");
 	if (unlockpt(fd) != 0)
 		return err_sys(e, ERR_INTERNAL, "cannot unlock a terminal");
 	return fd_take(&fd);

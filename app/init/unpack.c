@@ -31,6 +31,7 @@ struct unpack {
 	bool open;
 	uint64_t total; /* of sizes */
 	unsigned entries;
+	int again; /* that the entry may be begun, its place having gone */
 	struct buf notes; /* struct note and path, one after the other */
 };
 
@@ -51,9 +52,12 @@ fail(struct unpack *u, enum wire_fail why, const char *what)
 	return file_fail(u->f, why, text);
 }
 
+/* 1 where it is to be begun anew. */
 static int
 fail_errno(struct unpack *u, int error)
 {
+	if (error == ENOENT && u->again-- > 0)
+		return 1;
 	return file_fail_errno(u->f, u->path, error);
 }
 
@@ -236,7 +240,7 @@ make_directory(struct unpack *u)
 		rc = errno == EEXIST ? reuse_directory(u, &b)
 				     : fail_errno(u, errno);
 	fd_close(&b.dir);
-	return rc == 0 ? note_directory(u) : -1;
+	return rc == 0 ? note_directory(u) : rc;
 }
 
 /* -- links ----------------------------------------------------------------- */
@@ -245,14 +249,11 @@ make_directory(struct unpack *u)
 static int
 place_link(struct unpack *u, const struct beneath *b, const char *made)
 {
-	int error = 0;
-
 	if (!file_may_finish(u->f)) {
 		(void)unlinkat(b->dir, made, 0);
 		return file_fail_fenced(u->f);
 	}
-	if (renameat(b->dir, made, b->dir, b->name) != 0)
-		error = errno;
+	int error = renameat(b->dir, made, b->dir, b->name) == 0 ? 0 : errno;
 	/* rename(2) of one name of a file to another one does nothing. */
 	if (error != 0 || u->entry.type == TAR_HARDLINK)
 		(void)unlinkat(b->dir, made, 0);
@@ -338,8 +339,16 @@ end_file(struct unpack *u)
 		return fail_errno(u, errno);
 	if (!file_may_finish(u->f))
 		return file_fail_fenced(u->f);
-	if (upload_place(&u->file, u->place.name) != 0)
-		return fail_errno(u, errno);
+	/* Without a name it can go into another directory. */
+	while (upload_place(&u->file, u->place.name, true) != 0) {
+		u->again = u->file.name[0] == '\0' ? u->again : 0;
+		if (fail_errno(u, errno) < 0)
+			return -1;
+		fd_close(&u->place.dir);
+		if (find(u, u->path, BENEATH_MAKE, &u->place) != 0)
+			return -1;
+		u->file.dir = u->place.dir;
+	}
 	drop_file(u);
 	return 0;
 }
@@ -370,12 +379,8 @@ check_entry(struct unpack *u)
 }
 
 static int
-begin_entry(struct unpack *u)
+make_entry(struct unpack *u)
 {
-	if (check_entry(u) != 0)
-		return -1;
-	if (!file_may_finish(u->f))
-		return file_fail_fenced(u->f);
 	switch (u->entry.type) {
 	case TAR_DIRECTORY:
 		return u->path[0] == '\0' ? 0 : make_directory(u);
@@ -384,10 +389,23 @@ begin_entry(struct unpack *u)
 	case TAR_HARDLINK:
 		return make_hardlink(u);
 	default:
-		if (begin_file(u) != 0)
-			return -1;
-		return u->entry.size == 0 ? end_file(u) : 0;
+		return begin_file(u);
 	}
+}
+
+static int
+begin_entry(struct unpack *u)
+{
+	int rc;
+
+	if (check_entry(u) != 0)
+		return -1;
+	if (!file_may_finish(u->f))
+		return file_fail_fenced(u->f);
+	u->again = BENEATH_AGAIN;
+	while ((rc = make_entry(u)) > 0)
+		;
+	return rc == 0 && u->open && u->entry.size == 0 ? end_file(u) : rc;
 }
 
 static int

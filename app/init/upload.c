@@ -80,7 +80,7 @@ upload_write(struct upload *u, const char *bytes, size_t size)
 }
 
 int
-upload_place(struct upload *u, const char *name)
+upload_place(struct upload *u, const char *name, bool replace)
 {
 	if (u->name[0] == '\0') {
 		char path[UPLOAD_OWN_PATH];
@@ -89,7 +89,7 @@ upload_place(struct upload *u, const char *name)
 		if (linkat(AT_FDCWD, path, u->dir, name, AT_SYMLINK_FOLLOW) ==
 		    0)
 			return 0;
-		if (errno != EEXIST)
+		if (errno != EEXIST || !replace)
 			return -1;
 		/* link(2) replaces nothing: this needs a name for a moment. */
 		upload_random_name(UPLOAD_PREFIX, u->name);
@@ -99,6 +99,9 @@ upload_place(struct upload *u, const char *name)
 			return -1;
 		}
 	}
+	/* The other name goes with upload_release. */
+	if (!replace)
+		return linkat(u->dir, u->name, u->dir, name, 0);
 	if (renameat(u->dir, u->name, u->dir, name) != 0)
 		return -1;
 	u->name[0] = '\0';

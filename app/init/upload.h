@@ -9,6 +9,7 @@
 #ifndef SBX_INIT_UPLOAD_H
 #define SBX_INIT_UPLOAD_H
 
+#include <stdbool.h>
 #include <sys/types.h>
 
 #define UPLOAD_PREFIX ".sbx-upload-"
@@ -24,8 +25,9 @@ struct upload {
 int upload_open(struct upload *ret_u, int dir);
 int upload_write(struct upload *u, const char *bytes, size_t size);
 
-/* Under that name, in place of what is there (unless it is a directory). */
-int upload_place(struct upload *u, const char *name);
+/* Under that name, in place of what is there (unless it is a directory); where
+ * not replace, EEXIST if anything is. */
+int upload_place(struct upload *u, const char *name, bool replace);
 
 /* Undoes what was not placed. */
 void upload_release(struct upload *u);

@@ -49,6 +49,7 @@ enum err_kind {
 	ERR_FILE_NOT_EMPTY,	/* a directory that is not empty */
 	ERR_FILE_EXISTS,	/* something else is there already */
 	ERR_FILE_SPACE,		/* the run's disk is full */
+	ERR_FILE_CONDITION,	/* what is there is not what was said */
 	ERR_RANGE,		/* a Range that the file does not have */
 	ERR_ENGINE,		/* Docker refused, or made no sense */
 	ERR_ENGINE_AWAY,	/* Docker cannot be reached */

@@ -7,15 +7,17 @@
 #include <string.h>
 
 /* Version 1: flags, timeout, two counts; 2: and the generation; 3: and the
- * terminal's size, and the id after the user. */
+ * terminal's size, and the id after the user; 4: one more flag. */
 enum {
 	EXEC_STDIN = 1,
 	EXEC_SCRIPT = 2,
 	EXEC_KEEP = 4,
 	EXEC_GO_ON = 8,
 	EXEC_FEEDABLE = 16,
-	EXEC_KNOWN = 31,
+	EXEC_LEAVING = 32,
 	EXEC_KNOWN_2 = EXEC_STDIN | EXEC_SCRIPT,
+	EXEC_KNOWN_3 = EXEC_KNOWN_2 | EXEC_KEEP | EXEC_GO_ON | EXEC_FEEDABLE,
+	EXEC_KNOWN_4 = EXEC_KNOWN_3 | EXEC_LEAVING,
 };
 enum {
 	EXIT_TIMED_OUT = 1,
@@ -162,8 +164,18 @@ exec_flags(const struct wire_exec *x)
 	if (x->id != NULL)
 		flags |= (x->keep ? EXEC_KEEP : 0) |
 			 (x->go_on ? EXEC_GO_ON : 0) |
-			 (x->feedable ? EXEC_FEEDABLE : 0);
+			 (x->feedable ? EXEC_FEEDABLE : 0) |
+			 (x->leaving ? EXEC_LEAVING : 0);
 	return (uint8_t)flags;
+}
+
+/* No newer than it needs: its guest may be older. */
+static uint8_t
+exec_version(const struct wire_exec *x)
+{
+	if (x->id == NULL)
+		return x->generation != 0 ? 2 : 1;
+	return x->leaving ? 4 : 3;
 }
 
 void
@@ -172,7 +184,7 @@ wire_put_exec(struct buf *out, const struct wire_exec *x)
 	size_t start = wire_begin(out);
 	size_t argc = x->script != NULL ? 1 : count(x->argv);
 	size_t envc = count(x->env);
-	uint8_t version = x->id != NULL ? 3 : x->generation != 0 ? 2 : 1;
+	uint8_t version = exec_version(x);
 
 	wire_add8(out, version);
 	wire_add8(out, exec_flags(x));
@@ -267,6 +279,14 @@ is_setting(const char *text)
 	return equals != NULL && equals != text;
 }
 
+static int
+exec_known(int version)
+{
+	if (version < 3)
+		return EXEC_KNOWN_2;
+	return version == 3 ? EXEC_KNOWN_3 : EXEC_KNOWN_4;
+}
+
 /* The part of fixed size; returns the flags. */
 static uint8_t
 take_exec_head(struct wire_in *in, int version, struct wire_exec *x,
@@ -287,12 +307,12 @@ take_exec_head(struct wire_in *in, int version, struct wire_exec *x,
 		x->cols = (uint16_t)window;
 		x->rows = (uint16_t)(window >> 16);
 	}
-	in->bad =
-	    in->bad || (flags & ~(version > 2 ? EXEC_KNOWN : EXEC_KNOWN_2));
+	in->bad = in->bad || (flags & ~exec_known(version));
 	x->open_stdin = flags & EXEC_STDIN;
 	x->keep = flags & EXEC_KEEP;
 	x->go_on = flags & EXEC_GO_ON;
 	x->feedable = flags & EXEC_FEEDABLE;
+	x->leaving = flags & EXEC_LEAVING;
 	return flags;
 }
 

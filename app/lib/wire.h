@@ -20,7 +20,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define WIRE_VERSION 3		    /* the newest that is spoken here */
+#define WIRE_VERSION 4		    /* the newest that is spoken here */
 #define WIRE_MAX (2u << 20)	    /* largest payload, in bytes */
 #define WIRE_CHUNK (64u * 1024)	    /* largest output or stdin payload */
 #define WIRE_WINDOW WIRE_CHUNK	    /* stdin bytes that may be on their way */
@@ -82,7 +82,7 @@ enum wire_fail {
 	WIRE_FAIL_EXEC_ABSENT, /* no such exec, or it is forgotten */
 	WIRE_FAIL_EXEC_ENDED,  /* it has ended, or its input is closed */
 	WIRE_FAIL_EXEC_OUTPUT, /* it keeps no output */
-	WIRE_FAIL_EXEC_TTY,    /* it has no terminal */
+	WIRE_FAIL_EXEC_TTY,    /* it has no terminal, or can have none */
 	WIRE_FAIL_EXEC_MANY,   /* so many kept ones run already */
 	/* of files */
 	WIRE_FAIL_ABSENT,	 /* ENOENT */
@@ -99,7 +99,9 @@ enum wire_fail {
 	WIRE_FAIL_NAME,		 /* ENAMETOOLONG, ELOOP, EINVAL of a name */
 	WIRE_FAIL_FILE,		 /* it is none, and must be a directory */
 	WIRE_FAIL_INSIDE,	 /* a directory that is to go into itself */
-	WIRE_FAIL_LAST = WIRE_FAIL_INSIDE,
+	/* from version 4 */
+	WIRE_FAIL_CONDITION, /* a PUT's, of what is there, does not hold */
+	WIRE_FAIL_LAST = WIRE_FAIL_CONDITION,
 };
 
 struct wire_exec {
@@ -121,6 +123,9 @@ struct wire_exec {
 	bool go_on;    /* a host that vanishes leaves it running */
 	bool feedable; /* WIRE_ACT_INPUT may come: its input stays open */
 	uint16_t cols, rows; /* of its terminal; 0 is none */
+	/* From version 4 on, as which it is sent then: WIRE_DETACH will come.
+	 * Should the command end before, it counts as detached. */
+	bool leaving;
 };
 
 struct wire_exit {

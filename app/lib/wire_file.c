@@ -4,6 +4,30 @@
 
 #include <string.h>
 
+static void
+add_condition(struct buf *out, const struct wire_file *x)
+{
+	wire_add8(out, (uint8_t)x->condition);
+	wire_add8(out, x->same_count);
+	for (size_t i = 0; i < x->same_count; i++) {
+		wire_add64(out, x->same[i].tag);
+		wire_add64(out, x->same[i].size);
+	}
+}
+
+static void
+take_condition(struct wire_in *in, struct wire_file *x)
+{
+	x->condition = (enum wire_condition)wire_take8(in);
+	x->same_count = wire_take8(in);
+	in->bad = in->bad || x->condition < WIRE_ABSENT ||
+		  x->condition > WIRE_SAME || x->same_count > WIRE_SAME_MAX;
+	for (size_t i = 0; !in->bad && i < x->same_count; i++) {
+		x->same[i].tag = wire_take64(in);
+		x->same[i].size = wire_take64(in);
+	}
+}
+
 void
 wire_put_file(struct buf *out, const struct wire_file *x)
 {
@@ -17,6 +41,8 @@ wire_put_file(struct buf *out, const struct wire_file *x)
 	wire_add_text(out, x->root);
 	wire_add_text(out, x->path);
 	wire_add_text(out, x->to);
+	if (x->condition != WIRE_ALWAYS)
+		add_condition(out, x);
 	wire_finish(out, start, WIRE_FILE);
 }
 
@@ -41,6 +67,8 @@ wire_get_file(
 	x.root = wire_take_text(&in);
 	x.path = wire_take_text(&in);
 	x.to = wire_take_text(&in);
+	if (!in.bad && in.at < in.end)
+		take_condition(&in, &x);
 	if (!wire_in_done(&in) || recursive > 1 || x.root[0] != '/' ||
 	    x.what < WIRE_FILE_GET || x.what > WIRE_FILE_UNPACK ||
 	    too_long(x.root) || too_long(x.path) || too_long(x.to))

@@ -39,6 +39,20 @@ enum wire_file_what {
 	WIRE_FILE_UNPACK,
 };
 
+/* What must be so when a PUT takes its place; from version 4 on. */
+enum wire_condition {
+	WIRE_ALWAYS,  /* sent as in version 3 */
+	WIRE_ABSENT,  /* nothing is there */
+	WIRE_PRESENT, /* something is */
+	WIRE_SAME,    /* one of those files is, unchanged */
+};
+
+#define WIRE_SAME_MAX 8
+
+struct wire_same {
+	uint64_t tag, size; /* of a struct wire_stat */
+};
+
 struct wire_file {
 	enum wire_file_what what;
 	uint64_t generation; /* that it was admitted under; 0: a read */
@@ -48,6 +62,9 @@ struct wire_file {
 	const char *to;	     /* MOVE: below root; else "" */
 	bool recursive;	     /* REMOVE */
 	uint64_t limit; /* PUT, UNPACK: most bytes of file content; 0: none */
+	enum wire_condition condition; /* PUT */
+	uint8_t same_count;
+	struct wire_same same[WIRE_SAME_MAX];
 };
 
 struct wire_read {

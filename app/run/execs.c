@@ -51,7 +51,8 @@ execs_list(const struct run_ctx *ctx, struct run *run, struct arena *a,
 	struct gathering g = {a, NULL, 0};
 
 	g.list = arena_alloc(a, GUEST_LIST_MAX * sizeof(*g.list));
-	if (reach_modern(run, e) != 0 || reach_do(ctx, run, list, &g, e) != 0)
+	if (reach_modern(run, REACH_OBJECTS, e) != 0 ||
+	    reach_do(ctx, run, list, &g, e) != 0)
 		return -1;
 	qsort(g.list, g.count, sizeof(*g.list), by_id);
 	*ret_list = g.list;
@@ -117,7 +118,7 @@ execs_act(const struct run_ctx *ctx, struct run *run,
 {
 	struct doing d = {.act = act};
 
-	if (reach_modern(run, e) != 0)
+	if (reach_modern(run, REACH_OBJECTS, e) != 0)
 		return -1;
 	return reach_do(ctx, run, act_on, &d, e);
 }
@@ -128,7 +129,7 @@ execs_follow(const struct run_ctx *ctx, struct run *run,
 {
 	struct doing d = {.attach = attach};
 
-	if (reach_modern(run, e) == 0)
+	if (reach_modern(run, REACH_OBJECTS, e) == 0)
 		(void)reach_do(ctx, run, follow, &d, e);
 	return d.guest;
 }
@@ -139,7 +140,7 @@ execs_input(const struct run_ctx *ctx, struct run *run,
 {
 	struct doing d = {.act = act};
 
-	if (reach_modern(run, e) == 0)
+	if (reach_modern(run, REACH_OBJECTS, e) == 0)
 		(void)reach_do(ctx, run, input, &d, e);
 	return d.guest;
 }

@@ -31,7 +31,10 @@ open_guest(
 static int
 through_guest(struct files *f, struct err *e)
 {
-	if (reach_modern(f->run, e) != 0)
+	int version = f->request.condition != WIRE_ALWAYS ? REACH_CONDITIONS
+							  : REACH_OBJECTS;
+
+	if (reach_modern(f->run, version, e) != 0)
 		return -1;
 	return reach_do(f->ctx, f->run, open_guest, f, e);
 }

@@ -27,8 +27,8 @@ struct files *files_open(const struct run_ctx *ctx, struct run *run,
     enum wire_file_what what, const char *path,
     const struct guest_patience *patience, struct err *e);
 
-/* A change (PUT, MKDIR, MOVE, REMOVE, UNPACK), with generation, path, to,
- * recursive and limit filled in: root and user are the run's. */
+/* A change (PUT, MKDIR, MOVE, REMOVE, UNPACK), all filled in but root and user,
+ * which are the run's. */
 struct files *files_change(const struct run_ctx *ctx, struct run *run,
     const struct wire_file *change, const struct guest_patience *patience,
     struct err *e);

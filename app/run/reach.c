@@ -175,9 +175,9 @@ reach_remove(const struct run_ctx *ctx, const char *id, struct err *e)
 /* -- going there ----------------------------------------------------------- */
 
 int
-reach_modern(const struct run *run, struct err *e)
+reach_modern(const struct run *run, int version, struct err *e)
 {
-	if (run->guest_wire >= 3)
+	if (run->guest_wire >= version)
 		return 0;
 	return err_set(e, ERR_UNSUPPORTED,
 	    "Run %s was made before an upgrade of this box, and its init does "
@@ -331,10 +331,12 @@ reach_exec(const struct run_ctx *ctx, struct run *run,
 	struct starting s = {&mine, NULL};
 
 	mine.exec = &x;
-	if ((x.keep || x.feedable || x.cols != 0) && reach_modern(run, e) != 0)
+	if ((x.keep || x.feedable || x.cols != 0) &&
+	    reach_modern(run, REACH_OBJECTS, e) != 0)
 		return NULL;
-	if (run->guest_wire < 3)
+	if (run->guest_wire < REACH_OBJECTS)
 		x.id = NULL;
+	x.leaving = x.leaving && run->guest_wire >= REACH_CONDITIONS;
 	(void)reach_do(ctx, run, start, &s, e);
 	return s.guest;
 }

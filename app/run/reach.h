@@ -47,9 +47,11 @@ int reach_again(
 /* Remove what reach_prepare made; the container is gone. */
 int reach_remove(const struct run_ctx *ctx, const char *id, struct err *e);
 
-/* ERR_UNSUPPORTED where the run's init is older than exec objects and files:
- * wire version 3. */
-int reach_modern(const struct run *run, struct err *e);
+#define REACH_OBJECTS 3	   /* wire version: exec objects, files */
+#define REACH_CONDITIONS 4 /* of a PUT; execs that are told to be left */
+
+/* ERR_UNSUPPORTED where the run's init is older than that wire version. */
+int reach_modern(const struct run *run, int version, struct err *e);
 
 /*
  * Begin an operation in a run that is recorded as running: *op, at where its

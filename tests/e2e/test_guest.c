@@ -274,7 +274,7 @@ static void
 a_run_made_before_an_upgrade_runs_commands_and_no_more(void **state)
 {
 	(void)state;
-	assert_string_equal(field("guestWire"), "3");
+	assert_string_equal(field("guestWire"), "4");
 	freeReplyObject(redis_do("HDEL sbx:run:%s guestWire", run));
 	check_hi();
 	assert_int_equal(acquire(), 1);

@@ -230,6 +230,141 @@ writers_at_once_never_mix(void **state)
 	file_work_is("same");
 }
 
+/* -- conditions ------------------------------------------------------------ */
+
+static struct wire_file
+put_if(const char *path, enum wire_condition condition)
+{
+	return (struct wire_file){
+	    .what = WIRE_FILE_PUT, .path = path, .condition = condition};
+}
+
+/* What is there now, among others. */
+static struct wire_file
+put_if_same(const char *path)
+{
+	struct wire_file x = put_if(path, WIRE_SAME);
+	struct wire_stat st;
+
+	assert_int_equal(file_stat(path, &st), 0);
+	x.same_count = 3;
+	x.same[0] = (struct wire_same){st.tag, st.size + 1};
+	x.same[1] = (struct wire_same){st.tag + 1, st.size};
+	x.same[2] = (struct wire_same){st.tag, st.size};
+	return x;
+}
+
+static void
+a_condition_that_does_not_hold_changes_nothing(void **state)
+{
+	const struct wire_file absent = put_if("f", WIRE_ABSENT);
+	const struct wire_file present = put_if("f", WIRE_PRESENT);
+	const struct wire_file other = put_if("f", WIRE_SAME);
+
+	(void)state;
+	file_need_root();
+	assert_int_equal(file_put_x(&present, "1", 1), WIRE_FAIL_CONDITION);
+	assert_int_equal(file_put_x(&other, "1", 1), WIRE_FAIL_CONDITION);
+	file_work_is("");
+	assert_int_equal(file_put_x(&absent, "2", 1), 0);
+	assert_int_equal(file_put_x(&absent, "3", 1), WIRE_FAIL_CONDITION);
+	assert_int_equal(file_put_x(&other, "4", 1), WIRE_FAIL_CONDITION);
+	file_has("f", "2");
+	assert_int_equal(file_put_x(&present, "5", 1), 0);
+	file_has("f", "5");
+	const struct wire_file same = put_if_same("f");
+	assert_int_equal(file_put_x(&same, "66", 2), 0);
+	assert_int_equal(file_put_x(&same, "7", 1), WIRE_FAIL_CONDITION);
+	file_has("f", "66");
+	file_work_is("f");
+}
+
+/* It is looked at when the file takes its place, not only before. */
+static void
+a_file_that_comes_under_an_upload_counts(void **state)
+{
+	static const enum wire_condition conditions[] = {
+	    WIRE_ABSENT, WIRE_SAME};
+	struct file_call c;
+
+	(void)state;
+	file_need_root();
+	for (size_t i = 0; i < 2; i++) {
+		const char *payload;
+		size_t size;
+		const struct wire_file x = conditions[i] == WIRE_SAME
+					       ? put_if_same("f")
+					       : put_if("f", WIRE_ABSENT);
+
+		file_start(&c, &x);
+		assert_int_equal(file_next(&c, &payload, &size), WIRE_STARTED);
+		assert_int_equal(file_put("f", "mine", 4), 0);
+		assert_true(file_tell(&c, WIRE_DATA, "late", 4));
+		assert_true(file_tell(&c, WIRE_DATA_END, NULL, 0));
+		assert_int_equal(file_finish(&c), WIRE_FAIL_CONDITION);
+		file_has("f", "mine");
+	}
+	file_work_is("f");
+}
+
+static void
+without_proc_conditions_hold_too(void **state)
+{
+	const struct wire_file x = put_if("f", WIRE_ABSENT);
+
+	(void)state;
+	file_need_root();
+	file_without_proc();
+	assert_int_equal(file_put_x(&x, "1", 1), 0);
+	assert_int_equal(file_put_x(&x, "2", 1), WIRE_FAIL_CONDITION);
+	file_has("f", "1");
+	file_work_is("f");
+}
+
+/* Read, add one, write back if it is still the same; again until it was. */
+static void
+count_up(int times)
+{
+	BUF_AUTO out = BUF_INIT(100);
+	char text[32];
+
+	while (times > 0) {
+		const struct wire_file x = put_if_same("n");
+
+		if (file_get("n", &out) != 0)
+			_exit(1);
+		(void)snprintf(
+		    text, sizeof(text), "%ld", strtol(out.data, NULL, 10) + 1);
+		int why = file_put_x(&x, text, strlen(text));
+		if (why != 0 && why != WIRE_FAIL_CONDITION)
+			_exit(1);
+		times -= why == 0;
+	}
+	_exit(0);
+}
+
+#define COUNTERS 4
+#define COUNTS 50
+
+static void
+of_writers_at_once_each_sees_what_the_others_wrote(void **state)
+{
+	pid_t counter[COUNTERS];
+	int status;
+
+	(void)state;
+	file_need_root();
+	assert_int_equal(file_put("n", "0", 1), 0);
+	for (int i = 0; i < COUNTERS; i++)
+		if ((counter[i] = fork()) == 0)
+			count_up(COUNTS);
+	for (int i = 0; i < COUNTERS; i++) {
+		assert_int_equal(waitpid(counter[i], &status, 0), counter[i]);
+		assert_int_equal(status, 0);
+	}
+	file_has("n", "200");
+}
+
 #define TEST(f) \
 	cmocka_unit_test_setup_teardown(f, file_open_run, file_close_run)
 #define SMALL(f) \
@@ -248,6 +383,10 @@ main(void)
 	    TEST(more_than_the_limit_is_refused),
 	    SMALL(a_full_disk_leaves_the_old_file),
 	    TEST(writers_at_once_never_mix),
+	    TEST(a_condition_that_does_not_hold_changes_nothing),
+	    TEST(a_file_that_comes_under_an_upload_counts),
+	    TEST(without_proc_conditions_hold_too),
+	    TEST(of_writers_at_once_each_sees_what_the_others_wrote),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -57,6 +57,10 @@ a_command_that_ends_before_it_is_detached_counts_as_detached(void **state)
 	x.go_on = false;
 	x.cols = x.rows = 20;
 	assert_false(end_at_once(&x).detached);
+	/* A terminal can be left, too: then its host says so. */
+	x.id = "d";
+	x.leaving = true;
+	assert_true(end_at_once(&x).detached);
 }
 
 static void

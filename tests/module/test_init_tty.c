@@ -68,7 +68,7 @@ assert_refused(const char *text)
 
 	ask(80, &o);
 	assert_true(o.failed);
-	assert_int_equal(o.why, WIRE_FAIL_INTERNAL);
+	assert_int_equal(o.why, WIRE_FAIL_EXEC_TTY);
 	if (strstr(o.text, text) == NULL)
 		fail_msg("\"%s\" does not say \"%s\"", o.text, text);
 	outcome_release(&o);
@@ -108,7 +108,7 @@ something_in_their_place_is_not_taken_for_them(void **state)
 		/* /dev/tty cannot be opened by who has none. */
 		said = things[i].major == 5
 			   ? "cannot open"
-			   : "is not the run's pseudoterminals";
+			   : "something else is in the place of /dev/ptmx";
 		assert_refused(said);
 		assert_int_equal(unlink(pid1_inside(&run, "/dev/ptmx")), 0);
 	}

@@ -117,7 +117,14 @@ sentences_about_files_are_made_of_the_request(void **state)
 	    {WIRE_FAIL_EXISTS, ERR_FILE_EXISTS, "a", "b",
 		"Something else is there already: a -> b"},
 	    {WIRE_FAIL_DIRECTORY, ERR_FILE_DIRECTORY, "d", "",
-		"It is a directory: d"},
+		"It is a directory: d (GET takes ?list=1 or ?archive=tar, PUT "
+		"takes ?archive=tar)"},
+	    {WIRE_FAIL_NOT_EMPTY, ERR_FILE_NOT_EMPTY, "d", "",
+		"The directory is not empty: d (?recursive=1 removes what is "
+		"in it)"},
+	    {WIRE_FAIL_CONDITION, ERR_FILE_CONDITION, "f", "",
+		"The condition of the request does not hold for what is "
+		"there: f"},
 	    {WIRE_FAIL_FILE, ERR_FILE_NOT_DIRECTORY, "f", "",
 		"It is a file, and not a directory: f"},
 	    {WIRE_FAIL_INSIDE, ERR_INPUT, "d", "d/e",

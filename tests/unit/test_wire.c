@@ -387,6 +387,32 @@ exec_with_an_id_is_of_the_third_version(void **state)
 }
 
 static void
+exec_that_is_to_be_left_is_of_the_fourth_version(void **state)
+{
+	BUF_AUTO b = BUF_INIT(WIRE_MAX);
+	BUF_AUTO store = BUF_INIT(4096);
+	struct err e = ERR_INIT;
+	struct wire_exec x = whole, y;
+
+	(void)state;
+	x.id = "a";
+	x.keep = x.leaving = true;
+	wire_put_exec(&b, &x);
+	assert_int_equal(b.data[WIRE_HEAD], 4);
+	assert_true(wire_peek_keep(b.data));
+	check_ok(wire_get_exec(
+		     b.data + WIRE_HEAD, b.size - WIRE_HEAD, &store, &y, &e),
+	    &e);
+	assert_true(y.keep && y.leaving && !y.go_on);
+	assert_string_equal(y.id, "a");
+	/* An older frame cannot say so. */
+	b.data[WIRE_HEAD] = 3;
+	check_fails(wire_get_exec(
+			b.data + WIRE_HEAD, b.size - WIRE_HEAD, &store, &y, &e),
+	    &e, ERR_GUEST);
+}
+
+static void
 only_an_exec_with_an_id_is_kept(void **state)
 {
 	BUF_AUTO b = BUF_INIT(WIRE_MAX);
@@ -433,6 +459,7 @@ main(void)
 	    cmocka_unit_test(frame_that_does_not_fit_leaves_no_trace),
 	    cmocka_unit_test(room_is_never_more_than_the_largest_window),
 	    cmocka_unit_test(exec_with_an_id_is_of_the_third_version),
+	    cmocka_unit_test(exec_that_is_to_be_left_is_of_the_fourth_version),
 	    cmocka_unit_test(only_an_exec_with_an_id_is_kept),
 	};
 

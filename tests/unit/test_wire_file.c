@@ -78,6 +78,51 @@ files_come_back_as_they_went(void **state)
 }
 
 static void
+conditions_come_back_as_they_went(void **state)
+{
+	struct wire_file x = {.what = WIRE_FILE_PUT,
+	    .user = "",
+	    .root = "/work",
+	    .path = "a",
+	    .to = ""};
+	BUF_AUTO b = BUF_INIT(2 * WIRE_PATH_MAX);
+	struct err e = ERR_INIT;
+	struct wire_file y;
+
+	(void)state;
+	wire_put_file(&b, &x);
+	size_t plain = b.size;
+	for (x.condition = WIRE_ABSENT; x.condition <= WIRE_SAME;
+	     x.condition++) {
+		x.same_count = x.condition == WIRE_SAME ? WIRE_SAME_MAX : 0;
+		for (uint8_t i = 0; i < x.same_count; i++)
+			x.same[i] = (struct wire_same){UINT64_MAX - i, i};
+		buf_reset(&b);
+		wire_put_file(&b, &x);
+		check_ok(wire_get_file(
+			     b.data + WIRE_HEAD, b.size - WIRE_HEAD, &y, &e),
+		    &e);
+		assert_int_equal(y.condition, x.condition);
+		assert_int_equal(y.same_count, x.same_count);
+		assert_memory_equal(
+		    y.same, x.same, x.same_count * sizeof(x.same[0]));
+		/* Without it the frame is whole, and of the older version. */
+		for (size_t size = plain - WIRE_HEAD + 1;
+		     size < b.size - WIRE_HEAD; size++)
+			check_fails(
+			    wire_get_file(b.data + WIRE_HEAD, size, &y, &e), &e,
+			    ERR_GUEST);
+	}
+	b.data[plain] = WIRE_SAME + 1;
+	check_fails(get_file(b.data + WIRE_HEAD, b.size - WIRE_HEAD, &e), &e,
+	    ERR_GUEST);
+	b.data[plain] = WIRE_SAME;
+	b.data[plain + 1] = WIRE_SAME_MAX + 1;
+	check_fails(get_file(b.data + WIRE_HEAD, b.size - WIRE_HEAD, &e), &e,
+	    ERR_GUEST);
+}
+
+static void
 reads_stay_in_what_an_offset_can_be(void **state)
 {
 	struct wire_read x = {INT64_MAX, INT64_MAX};
@@ -157,6 +202,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(files_come_back_as_they_went),
+	    cmocka_unit_test(conditions_come_back_as_they_went),
 	    cmocka_unit_test(reads_stay_in_what_an_offset_can_be),
 	    cmocka_unit_test(stats_come_back_as_they_went),
 	    cmocka_unit_test(stats_that_make_no_sense_are_refused),
