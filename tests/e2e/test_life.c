@@ -1,6 +1,7 @@
 /* What a run is made with and how long it lives: idempotency keys, init,
  * extension, pages of the list, usage and metrics, the memory cap. */
 #include "harness.h"
+#include "lib/fd.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -394,6 +395,38 @@ metrics_count_for_the_whole_box(void **state)
 	assert_int_equal(bare.status, 401);
 }
 
+/* Every name that begins with sbx_ in a file of systemd/monitoring. */
+static void
+names_are_figures(const char *file, const char *metrics)
+{
+	static const char letters[] = "abcdefghijklmnopqrstuvwxyz_";
+	struct err e = ERR_INIT;
+	char *text = fd_read_file(file, 1 << 20, NULL, &e);
+	const char *at = text;
+	char name[128];
+	int names = 0;
+
+	assert_non_null(text);
+	for (; (at = strstr(at, "sbx_")) != NULL; at += strspn(at, letters)) {
+		(void)snprintf(
+		    name, sizeof(name), "\n%.*s", (int)strspn(at, letters), at);
+		if (strstr(metrics, name) == NULL)
+			fail_msg("%s: no figure is called%s", file, name);
+		names++;
+	}
+	assert_true(names > 10);
+	free(text);
+}
+
+static void
+dashboard_and_alerts_name_what_there_is(void **state)
+{
+	(void)state;
+	REPLY_AUTO r = http_do("GET", "/metrics", NULL, NULL);
+	names_are_figures("systemd/monitoring/alerts.yml", r.body.data);
+	names_are_figures("systemd/monitoring/dashboard.json", r.body.data);
+}
+
 int
 main(void)
 {
@@ -411,6 +444,7 @@ main(void)
 	    cmocka_unit_test(bad_queries_of_the_list_are_named),
 	    cmocka_unit_test(two_creates_cannot_both_take_the_last_memory),
 	    cmocka_unit_test(metrics_count_for_the_whole_box),
+	    cmocka_unit_test(dashboard_and_alerts_name_what_there_is),
 	};
 
 	return cmocka_run_group_tests(tests, setup, stack_stop);
