@@ -132,14 +132,15 @@ listed(size_t count)
 static void
 a_client_that_leaves_decides_by_its_key(void **state)
 {
-	static const char slow[] =
-	    "{\"image\":\"" IMAGE_PLAIN "\",\"init\":{\"cmd\":\"sleep 2\"}}";
+	static const char *const slow[] = {
+	    "{\"image\":\"" IMAGE_PLAIN "\",\"init\":{\"cmd\":\"sleep 100\"}}",
+	    "{\"image\":\"" IMAGE_PLAIN "\",\"init\":{\"cmd\":\"sleep 2\"}}"};
 
 	(void)state;
 	for (int keyed = 0; keyed < 2; keyed++) {
-		struct stream *s =
-		    stream_open("/v1/runs", slow, "Accept: text/event-stream",
-			keyed ? "Idempotency-Key: left" : NULL, NULL);
+		struct stream *s = stream_open("/v1/runs", slow[keyed],
+		    "Accept: text/event-stream",
+		    keyed ? "Idempotency-Key: left" : NULL, NULL);
 		assert_int_equal(stream_status(s), 200);
 		const struct event *ev;
 		do
@@ -152,7 +153,7 @@ a_client_that_leaves_decides_by_its_key(void **state)
 	}
 	wait_until(listed(1), 20000);
 	REPLY_AUTO again =
-	    http_do("POST", "/v1/runs", slow, "Idempotency-Key: left", NULL);
+	    http_do("POST", "/v1/runs", slow[1], "Idempotency-Key: left", NULL);
 	assert_int_equal(again.status, 200);
 	run_end(id_of(&again));
 }
