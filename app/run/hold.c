@@ -30,6 +30,7 @@ hold_take(const struct run_ctx *ctx, const struct run *run, const char *what,
 	if (held_take(ctx->redis, h.run, h.text, e) != 0)
 		return -1;
 	h.ctx = ctx;
+	h.engine = engine_new(engine_socket(ctx->engine));
 	h.kept = clock_mono_ms();
 	*ret_hold = h;
 	return 0;
@@ -92,7 +93,7 @@ hold_freeze(struct hold *h, struct err *e)
 	if (hold_check(h, e) != 0)
 		return -1;
 	run_name(h->run, name);
-	if (container_pause(h->ctx->engine, name, e) == 0)
+	if (container_pause(h->engine, name, e) == 0)
 		return 0;
 	if (e->kind == ERR_ABSENT || e->kind == ERR_CONFLICT)
 		e->kind = ERR_RUN_NOT_RUNNING;
@@ -112,7 +113,7 @@ hold_thaw(struct hold *h)
 	keep(h, true);
 	run_name(h->run, name);
 	if (!h->lost)
-		(void)container_unpause(h->ctx->engine, name, &ignored);
+		(void)container_unpause(h->engine, name, &ignored);
 	h->frozen = false;
 	if (!h->lost)
 		keep(h, false);
@@ -128,6 +129,7 @@ hold_release(struct hold *h)
 	redis_settle(h->ctx->redis);
 	hold_thaw(h);
 	(void)held_end(h->ctx->redis, h->run, h->text, &ignored);
+	engine_free(h->engine);
 	h->ctx = NULL;
 }
 

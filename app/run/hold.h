@@ -20,6 +20,8 @@
 
 struct hold {
 	const struct run_ctx *ctx; /* NULL: not held */
+	/* Its own: it can be thawed in the middle of another's call. */
+	struct engine *engine;
 	char run[ULID_SIZE], token[ULID_SIZE];
 	char text[HOLD_TEXT_SIZE]; /* "<what> <token>" */
 	bool exited;		   /* there is nothing to pause */
@@ -52,7 +54,8 @@ int hold_check(struct hold *h, struct err *e);
 /* That sentence, of one that was lost. Returns -1. */
 int hold_was_lost(const struct hold *h, struct err *e);
 
-/* Thaw and let go. Takes one that is released already. */
+/* Thaw and let go, which every one that was taken needs. Takes one that is
+ * released already. */
 void hold_release(struct hold *h);
 
 /* The run's record, as it was read, says that it is held still. */

@@ -2,6 +2,7 @@
 #include "run/snapshot.h"
 #include "docker/commit.h"
 #include "docker/image.h"
+#include "lib/clock.h"
 #include "lib/str.h"
 #include "run/exit.h"
 #include "run/hold.h"
@@ -15,12 +16,14 @@
 #include <stdio.h>
 #include <string.h>
 
+#define LINGER_MS 5000
+
 struct taking {
 	const struct run_ctx *ctx;
 	struct run *run;
 	struct arena *arena;
 	struct hold hold;
-	struct commit_watch watch;
+	int64_t left_ms; /* when it was given up, monotonic */
 	/* found out first */
 	struct container_info source;
 	struct image_info base;
@@ -33,12 +36,27 @@ struct taking {
 };
 
 static bool
-give_up(void *arg)
+gone(void *arg)
 {
 	struct taking *t = arg;
 
 	return hold_lost(&t->hold) ||
 	       (t->ctx->gone != NULL && t->ctx->gone(t->ctx->arg));
+}
+
+/* A commit goes on in the engine whatever becomes of its call: it is mostly
+ * worth the while to stay, and to take away what it made. The run need not wait
+ * for that. */
+static bool
+gone_long(void *arg)
+{
+	struct taking *t = arg;
+
+	if (t->left_ms == 0 && gone(t)) {
+		t->left_ms = clock_mono_ms();
+		hold_thaw(&t->hold);
+	}
+	return t->left_ms != 0 && clock_mono_ms() - t->left_ms >= LINGER_MS;
 }
 
 /* -- looking --------------------------------------------------------------- */
@@ -63,6 +81,19 @@ describe(struct taking *t)
 	    &t->snapshot, t->hold.token, t->ctx->instance, a, t->label);
 }
 
+/* That it has ended may be known to nobody yet. */
+static int
+notice_end(struct taking *t, struct err *e)
+{
+	bool present;
+
+	if (!t->source.running && !t->hold.exited &&
+	    run_exit_observe(t->ctx, t->run, &present, e) != 0)
+		return -1;
+	t->hold.exited = str_eq(t->run->state, "exited");
+	return 0;
+}
+
 static int
 look(struct taking *t, struct err *e)
 {
@@ -71,7 +102,8 @@ look(struct taking *t, struct err *e)
 
 	t->warm = warm_has(run);
 	run_name(run->id, name);
-	if (container_inspect(t->ctx->engine, name, &t->source, e) != 0)
+	if (container_inspect(t->ctx->engine, name, &t->source, e) != 0 ||
+	    notice_end(t, e) != 0)
 		return -1;
 	/* By its id: its name may be another's by now. */
 	if (image_inspect(t->ctx->engine, t->source.image_id, &t->base, e) != 0)
@@ -94,12 +126,20 @@ commit(struct taking *t, const char *container, const char *base,
 {
 	const struct snapshot_config config = {
 	    base, t->label, SNAPSHOT_LABELS, inherited, count};
+	const struct commit_watch watch = {gone_long, t};
 	const char *json;
 
 	if (snapshot_config(&config, t->arena, &json, e) != 0)
 		return -1;
-	return commit_container(
-	    t->ctx->engine, container, json, &t->watch, t->image, e);
+	if (commit_container(
+		t->ctx->engine, container, json, &watch, t->image, e) != 0) {
+		if (e->kind == ERR_ABSENT || e->kind == ERR_CONFLICT)
+			e->kind = ERR_RUN_NOT_RUNNING;
+		return -1;
+	}
+	if (t->left_ms != 0)
+		return err_set(e, ERR_GONE_AWAY, "the caller left");
+	return 0;
 }
 
 static int
@@ -116,10 +156,12 @@ commit_source(struct taking *t, const char *base, struct err *e)
 static int
 commit_part(struct taking *t, struct err *e)
 {
+	const struct commit_watch watch = {gone, t};
+
 	if (!t->flat)
 		return commit_source(t, "{}", e);
 	return commit_flat(t->ctx->engine, t->source.id, t->label,
-	    SNAPSHOT_LABELS, &t->watch, t->image, e);
+	    SNAPSHOT_LABELS, &watch, t->image, e);
 }
 
 /* Over it, what the volume holds, and the configuration. */
@@ -133,6 +175,7 @@ commit_staged(struct taking *t, struct err *e)
 	    .base = &t->about,
 	    .no_healthcheck = !t->flat && t->base.healthcheck,
 	};
+	const struct commit_watch watch = {gone, t};
 	struct label labels[STAGE_LABELS];
 	char id[CONTAINER_ID_SIZE];
 
@@ -140,7 +183,7 @@ commit_staged(struct taking *t, struct err *e)
 		hold_thaw(&t->hold);
 	if (stage_create(t->ctx, &spec, labels, id, e) != 0)
 		return -1;
-	if (t->warm && stage_copy(t->ctx, id, &t->watch, e) != 0)
+	if (t->warm && stage_copy(t->ctx, id, &watch, e) != 0)
 		return -1;
 	hold_thaw(&t->hold);
 	return commit(t, id, t->base.config, labels, STAGE_LABELS, e);
@@ -181,7 +224,7 @@ explain(struct taking *t, struct err *e)
 {
 	if (e->kind == ERR_GONE_AWAY && t->hold.lost)
 		return hold_was_lost(&t->hold, e);
-	if (e->kind == ERR_ABSENT || e->kind == ERR_CONFLICT)
+	if (e->kind == ERR_ABSENT)
 		e->kind = ERR_RUN_NOT_RUNNING;
 	return run_exit_explain(t->ctx, t->run, e);
 }
@@ -196,7 +239,6 @@ snapshot_take(const struct run_ctx *ctx, struct run *run, struct arena *a,
 		return run_not_running(run, e);
 	if (hold_take(ctx, run, SNAPSHOT_HOLD, &t.hold, e) != 0)
 		return -1;
-	t.watch = (struct commit_watch){give_up, &t};
 	int rc = build(&t, e) == 0 ? publish(&t, e) : explain(&t, e);
 	/* Its bytes are safe, or it failed: neither is the run's concern. */
 	hold_thaw(&t.hold);

@@ -102,8 +102,8 @@ check_run_dirs(struct buf *faults)
 	closedir(d);
 }
 
-/* Every key that outlives the runs has an expiry, but for the one hash of
- * metrics. */
+/* Every key that outlives the runs has an expiry, but for the metrics and
+ * the version of all this. */
 static void
 check_redis(struct buf *faults)
 {
@@ -116,7 +116,8 @@ check_redis(struct buf *faults)
 		redisReply *ttl = redis_do("PTTL %s", keys->element[i]->str);
 
 		if (ttl->integer == -1 &&
-		    !str_eq(keys->element[i]->str, "sbx:counters"))
+		    !str_eq(keys->element[i]->str, "sbx:counters") &&
+		    !str_eq(keys->element[i]->str, "sbx:schema"))
 			buf_addf(faults, "left in Redis, for ever: %s\n",
 			    keys->element[i]->str);
 		freeReplyObject(ttl);

@@ -337,7 +337,7 @@ anonymous_volumes_go_with_their_run(void **state)
 	assert_string_equal(x.out.data, "x\n");
 	json_auto_t *c = docker_container(id);
 	assert_int_equal(
-	    json_array_size(json_at(c, "Mounts")), run_has_socket(id) ? 3 : 2);
+	    json_array_size(json_at(c, "Mounts")), run_has_socket(id) ? 4 : 3);
 	run_end(id);
 	assert_true(volumes() <= before);
 }
