@@ -8,6 +8,7 @@
 #include "pool.h"
 #include "prefork.h"
 #include "run/instance.h"
+#include "store/schema.h"
 
 #include <getopt.h>
 #include <stdio.h>
@@ -168,6 +169,8 @@ run(const struct config *config, const struct options *o, struct err *e)
 	/* Also by the master: what is wrong with the state directory shows at
 	 * once, not in every child. */
 	if (instance_id(config, instance, e) != 0)
+		return -1;
+	if (schema_check(config->redis_url, e) != 0)
 		return -1;
 	return o->processes >= 0 ? run_master(config, o, e)
 				 : run_worker(config, instance, o, e);
