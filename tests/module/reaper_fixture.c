@@ -6,6 +6,7 @@
 #include "lib/mem.h"
 #include "lib/str.h"
 #include "run/place.h"
+#include "run/warm.h"
 
 #include <fcntl.h>
 #include <ftw.h>
@@ -210,6 +211,17 @@ reaper_make_directory(const char *id, int age_sec)
 	assert_int_equal(utimensat(AT_FDCWD, path, times, 0), 0);
 }
 
+void
+reaper_put_file(const char *id, const char *name, const char *text)
+{
+	char path[128], file[160];
+	struct err e = ERR_INIT;
+
+	directory_path(id, path);
+	(void)snprintf(file, sizeof(file), "%s/%s", path, name);
+	check_ok(fd_write_file(file, 0600, text, strlen(text), &e), &e);
+}
+
 bool
 reaper_has_directory(const char *id)
 {
@@ -248,6 +260,7 @@ static void
 put_container(struct jw *w, const struct listed *l)
 {
 	char name[RUN_NAME_SIZE + 1] = "/";
+	struct label warm[WARM_LABELS];
 
 	run_name(l->run->id, name + 1);
 	jw_open(w, '{');
@@ -274,6 +287,9 @@ put_container(struct jw *w, const struct listed *l)
 	put_number(w, l, "pids", l->run->pids);
 	if (l->run->guest_wire > 0) /* older versions knew no such label */
 		put_number(w, l, "wire", l->run->guest_wire);
+	size_t count = warm_labels(l->run, warm);
+	for (size_t i = 0; i < count; i++)
+		jw_str(w, warm[i].key, warm[i].value);
 	jw_close(w, '}');
 	jw_close(w, '}');
 }

@@ -32,6 +32,8 @@ bool reaper_logged(const char *text);
 /* SBX_RUN_DIR/runs/<id>, made with a file in it, so many seconds old. */
 void reaper_make_directory(const char *id, int age_sec);
 bool reaper_has_directory(const char *id);
+/* A file more in it. */
+void reaper_put_file(const char *id, const char *name, const char *text);
 
 /* A container as GET /containers/json tells of it. labels: as in a real
  * create of that run, apart from those named in `without`. */

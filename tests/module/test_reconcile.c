@@ -80,6 +80,53 @@ a_running_container_without_a_record_is_adopted(void **state)
 	assert_true(reaper_has_directory(run.id));
 }
 
+/* What a snapshot's image put into a volume no label tells: it came later. */
+static void
+an_adopted_run_keeps_what_is_known_of_its_warm_volume(void **state)
+{
+	static const char gen[] = "01BX5ZZKBKACTAV9WEVGEMMVS1";
+	struct run warm = forgotten(0, 100), seeded = forgotten(1, 100);
+	struct listed listed[] = {
+	    {.run = &warm, .status = "running", .age_sec = OLD},
+	    {.run = &seeded, .status = "running", .age_sec = OLD}};
+	char pin[100];
+
+	(void)state;
+	warm.warm_repo = seeded.warm_repo = "acme/site";
+	warm.warm_path = seeded.warm_path = "/srv/site";
+	warm.warm_kind = "overlay";
+	warm.warm_gen = gen;
+	warm.warm_hash = "c0ffee";
+	warm.warm_dir = "web";
+	warm.warm_booted = true;
+	seeded.warm_kind = "image";
+	seeded.warm_gen = "";
+	seeded.warm_hash = "0ddba11";
+	seeded.warm_dir = ".";
+	reaper_make_directory(seeded.id, 100);
+	reaper_put_file(seeded.id, "warm", "1 facade app\n");
+	reaper_containers(listed, 2);
+	(void)reaper_start();
+	wait_until(has_state(warm.id, "running"), SOON);
+	wait_until(has_state(seeded.id, "running"), SOON);
+	struct run got = fixture_get(warm.id);
+	assert_string_equal(got.warm_repo, "acme/site");
+	assert_string_equal(got.warm_path, "/srv/site");
+	assert_string_equal(got.warm_kind, "overlay");
+	assert_string_equal(got.warm_gen, gen);
+	assert_string_equal(got.warm_hash, "c0ffee");
+	assert_string_equal(got.warm_dir, "web");
+	assert_true(got.warm_booted);
+	(void)snprintf(pin, sizeof(pin), "%s %s", gen, warm.id);
+	assert_string_equal(
+	    fixture_say("ZRANGE sbx:warm-pins:acme/site 0 -1"), pin);
+	got = fixture_get(seeded.id);
+	assert_string_equal(got.warm_kind, "image");
+	assert_string_equal(got.warm_hash, "facade");
+	assert_string_equal(got.warm_dir, "app");
+	assert_true(got.warm_booted);
+}
+
 static void
 an_ended_container_without_a_record_is_shown_as_exited(void **state)
 {
@@ -420,6 +467,7 @@ main(void)
 	    name, reaper_test_open, reaper_test_close)
 	const struct CMUnitTest tests[] = {
 	    TEST(a_running_container_without_a_record_is_adopted),
+	    TEST(an_adopted_run_keeps_what_is_known_of_its_warm_volume),
 	    TEST(an_ended_container_without_a_record_is_shown_as_exited),
 	    TEST(what_cannot_be_a_run_is_removed),
 	    TEST(a_run_that_was_destroyed_is_not_adopted),
