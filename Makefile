@@ -60,7 +60,7 @@ AGAIN   = SBX_TEST_GUEST=exec $(addprefix $(BUILD)/tests/e2e/test_,exec_act \
 	  exec_background exec_tty files_fence)
 BENCH_SUPPORT = $(filter-out tests/bench/bench_%,$(wildcard tests/bench/*.c))
 
-.PHONY: all help deps serve image test unit module e2e bench asan tsan clang fuzz \
+.PHONY: all help deps serve image test unit module e2e bench asan tsan clang arm64 fuzz \
 	lint analyze format install uninstall clean
 .DEFAULT_GOAL := all
 .SECONDARY:
@@ -187,6 +187,14 @@ tsan:			## module tests under the thread sanitizer
 
 clang:			## build everything with clang, warnings fatal
 	$(MAKE) BUILD=$(BUILD)/clang CC=clang all
+
+# What knows the machine: system calls by number, sizes, whether char has a sign.
+ARM64 = aarch64-linux-gnu-gcc
+arm64:			## compile lib, init and proxy for arm64 (gcc-aarch64-linux-gnu)
+	$(MAKE) BUILD=$(BUILD)/arm64 CC="$(ARM64) -idirafter /usr/include" \
+	    MUSL=$(ARM64) $(BUILD)/arm64/lib.a $(BUILD)/arm64/proxy.a \
+	    $(patsubst %.c,$(BUILD)/arm64/init/%.o,$(INIT_SRC)) \
+	    $(BUILD)/arm64/obj/proxy/main.o
 
 TEST_LIBS = -lcmocka -lcares $(LIBS)
 $(BUILD)/tests/unit/%: $(BUILD)/obj/tests/unit/%.o $(BUILD)/proxy.a $(ARCHIVES)
