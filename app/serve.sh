@@ -147,8 +147,8 @@ show_use() {
 	cat <<-EOF
 
 		Try it:
-		  curl -H "Authorization: Bearer \$(head -n1 $SBX_TOKEN_FILE)" \\
-		    $url/v1/runs -d '{"image":"debian:12"}'
+		  $here/sbxctl --url $url --token-file $SBX_TOKEN_FILE \\
+		    run debian:12 --rm -- echo hello
 		(or an image that is here: make image makes "teploy-busybox")
 		Ctrl-C stops all of this; $runs.
 
