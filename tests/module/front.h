@@ -17,7 +17,7 @@
 #define FRONT_TOKEN "Abc.def+1$x^(y)[z]{2}|\\Q\"'#;~/=-_"
 #define FRONT_SERVER "box \"one\" $1 \\z @DIR@"
 #define FRONT_UPLOAD_MB 2
-#define FRONT_WAIT_MS 20000
+#define FRONT_WAIT_MS 60000
 
 struct front {
 	char dir[64]; /* RUN_DIR; nginx.conf and the token map in nginx/ */

@@ -219,7 +219,7 @@ open_front_with_errors(void **state)
 		    made[i], made[i]);
 	buf_adds(&rules, "if ($sbx_deny) {");
 	front_open((const char *[]){"if ($sbx_deny) {", rules.data,
-	    "fastcgi_read_timeout 1h", "fastcgi_read_timeout 1s", NULL});
+	    "fastcgi_read_timeout 1h", "fastcgi_read_timeout 3s", NULL});
 	return 0;
 }
 
