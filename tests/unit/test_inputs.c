@@ -63,7 +63,30 @@ a_run_needs_only_an_image(void **state)
 	assert_int_equal(rq.pids, 256);
 	assert_true(rq.cpus > 0.99 && rq.cpus < 1.01);
 	assert_string_equal(rq.labels, "");
+	assert_string_equal(rq.warm_repo, "");
+	assert_string_equal(rq.warm_path, "");
 	assert_null(*rq.env);
+	json_decref(o);
+}
+
+static void
+a_warm_volume_is_of_a_repository_and_at_a_path(void **state)
+{
+	struct err e = ERR_INIT;
+	struct run_request rq;
+	(void)state;
+
+	json_t *o =
+	    parse("{\"image\":\"a\",\"warm\":{\"repo\":\"Acme/Site\"}}");
+	assert_int_equal(run_input(o, &arena, &rq, &e), 0);
+	assert_string_equal(rq.warm_repo, "acme/site");
+	assert_string_equal(rq.warm_path, "/work");
+	json_decref(o);
+	o = parse("{\"image\":\"a\",\"warm\":{\"repo\":\"a/b/c\","
+		  "\"path\":\"/srv/x/\"}}");
+	assert_int_equal(run_input(o, &arena, &rq, &e), 0);
+	assert_string_equal(rq.warm_repo, "a/b/c");
+	assert_string_equal(rq.warm_path, "/srv/x");
 	json_decref(o);
 }
 
@@ -106,8 +129,16 @@ create_refuses_each_bad_member_by_name(void **state)
 		"labels.a must be a string", ERR_INPUT},
 	    {"{\"image\":\"a\",\"labels\":{\"a\":\"x\\ny\"}}", "labels.a",
 		ERR_INPUT},
-	    {"{\"image\":\"a\",\"warm\":{\"repo\":\"a/b\"}}", "warm",
-		ERR_UNSUPPORTED},
+	    {"{\"image\":\"a\",\"warm\":\"a/b\"}", "warm must be an object",
+		ERR_INPUT},
+	    {"{\"image\":\"a\",\"warm\":{\"path\":\"/srv\"}}",
+		"warm.repo is required", ERR_INPUT},
+	    {"{\"image\":\"a\",\"warm\":{\"repo\":7}}", "warm: repo must be",
+		ERR_INPUT},
+	    {"{\"image\":\"a\",\"warm\":{\"repo\":\"one\"}}", "\"one\"",
+		ERR_INPUT},
+	    {"{\"image\":\"a\",\"warm\":{\"repo\":\"a/b\",\"path\":\"b\"}}",
+		"\"b\"", ERR_INPUT},
 	    {"{\"image\":\"a\",\"init\":{\"cmd\":\" \"}}",
 		"init.cmd is required", ERR_INPUT},
 	    {"{\"image\":\"a\",\"init\":\"x\"}", "init must be an object",
@@ -343,6 +374,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(a_run_needs_only_an_image),
+	    cmocka_unit_test(a_warm_volume_is_of_a_repository_and_at_a_path),
 	    cmocka_unit_test(create_refuses_each_bad_member_by_name),
 	    cmocka_unit_test(too_many_labels_are_refused),
 	    cmocka_unit_test(an_exec_needs_only_a_command),
