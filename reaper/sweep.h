@@ -54,4 +54,14 @@ int reconcile_round(
 int proxies_round(
     struct sweeper *s, int64_t deadline, int64_t *wait_ms, struct err *e);
 
+int cache_sweep_open(struct sweeper *s, struct err *e);
+void cache_sweep_close(struct sweeper *s);
+int cache_sweep_round(
+    struct sweeper *s, int64_t deadline, int64_t *wait_ms, struct err *e);
+
+int disk_open(struct sweeper *s, struct err *e);
+void disk_close(struct sweeper *s);
+int disk_round(
+    struct sweeper *s, int64_t deadline, int64_t *wait_ms, struct err *e);
+
 #endif

@@ -21,6 +21,8 @@ static const struct sweep sweeps[] = {
     {"expire", 1000, 1000, expire_open, expire_close, expire_round},
     {"reconcile", 0, 20000, reconcile_open, reconcile_close, reconcile_round},
     {"proxies", 5000, 20000, NULL, NULL, proxies_round},
+    {"cache", 0, 20000, cache_sweep_open, cache_sweep_close, cache_sweep_round},
+    {"disk", 2000, 20000, disk_open, disk_close, disk_round},
 };
 
 #define SWEEPS (sizeof(sweeps) / sizeof(sweeps[0]))

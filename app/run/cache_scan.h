@@ -11,17 +11,19 @@
 #include "lib/arena.h"
 #include "run/cache.h"
 
+struct cache_part {
+	char gen[ULID_SIZE];
+	int64_t made_ms; /* its directory was last changed */
+	int64_t bytes;	 /* of a generation; of a copy not known */
+};
+
 struct cache_scan {
 	struct cache_repo {
 		const char *repo;
 		struct cache_manifest *current; /* NULL where there is none */
-		struct cache_gen {
-			char gen[ULID_SIZE];
-			int64_t bytes;
-		} * old; /* generations that are not current */
-		size_t old_count;
-		char (*copy)[ULID_SIZE]; /* on their way */
-		size_t copy_count;
+		/* Generations that are not current; copies on their way. */
+		struct cache_part *old, *copy;
+		size_t old_count, copy_count;
 	} * item; /* sorted by repo */
 	size_t count;
 	int64_t bytes; /* of all generations */
@@ -32,7 +34,10 @@ int cache_scan(const struct config *config, struct arena *a,
     struct cache_scan *ret_scan, struct err *e);
 
 struct cache_names {
-	const char **item; /* sorted */
+	struct cache_name {
+		const char *name;
+		int64_t made_ms;
+	} * item;
 	size_t count;
 };
 
