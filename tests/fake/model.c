@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define TEXT_MAX (1u << 20)
 
@@ -49,6 +50,10 @@ model_new(void)
 	(void)pthread_mutex_init(&m->lock, NULL);
 	m->port[0] = (struct port){m, false};
 	m->port[1] = (struct port){m, true};
+	(void)snprintf(
+	    m->state.place, sizeof(m->state.place), "/tmp/sbx-model-XXXXXX");
+	if (mkdtemp(m->state.place) == NULL)
+		abort();
 	return m;
 }
 
@@ -57,6 +62,7 @@ model_free(struct model *m)
 {
 	(void)model_heal(m);
 	state_clear(&m->state);
+	(void)rmdir(m->state.place);
 	(void)pthread_mutex_destroy(&m->lock);
 	free(m);
 }
@@ -280,6 +286,19 @@ model_list(struct model *m, struct model_container to[MODEL_CONTAINERS])
 	return count;
 }
 
+void
+model_objects(struct model *m, struct buf *images, struct buf *volumes)
+{
+	(void)pthread_mutex_lock(&m->lock);
+	for (size_t i = 0; i < MODEL_IMAGES; i++)
+		if (m->state.image[i].id[0] != '\0')
+			buf_addf(images, "%s ", m->state.image[i].tag);
+	for (size_t i = 0; i < MODEL_VOLUMES; i++)
+		if (m->state.volume[i].name[0] != '\0')
+			buf_addf(volumes, "%s ", m->state.volume[i].name);
+	(void)pthread_mutex_unlock(&m->lock);
+}
+
 size_t
 model_networks(struct model *m, char to[MODEL_CONTAINERS][64])
 {
@@ -317,6 +336,8 @@ model_age(struct model *m, int64_t ms)
 	(void)pthread_mutex_lock(&m->lock);
 	for (size_t i = 0; i < MODEL_CONTAINERS; i++)
 		m->state.container[i].created_ms -= ms;
+	for (size_t i = 0; i < MODEL_IMAGES; i++)
+		m->state.image[i].created_ms -= ms;
 	state_age_networks(&m->state);
 	(void)pthread_mutex_unlock(&m->lock);
 }

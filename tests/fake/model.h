@@ -1,11 +1,13 @@
 /*
  * A Docker engine with a memory, behind fake engines (engine.h): images,
- * containers with their labels and states, execs that speak as sbx-init does
- * (guest.h). For tests that ask what is left.
+ * volumes, containers with their labels and states, execs that speak as
+ * sbx-init does (guest.h). For tests that ask what is left.
  *
- * Networks are known too: one that a running container is in stays.
- *
- * Any image is here, but those called absent*, which must be pulled first. Of
+ * Any image is here, but those called absent*, which must be pulled first, and
+ * snapshots, which must be made. What a container writes is in no image; one
+ * that is staged for a snapshot (teploy.sandbox.staging) ends when it starts,
+ * its copying done. Networks are known too: one that a running container is
+ * in stays. Of
  * the calls on a fake that may fail the n-th does, once, in a chosen way:
  *
  *	model_fail(m, 3, MODEL_LOSE);
@@ -20,6 +22,8 @@
 #include <stdint.h>
 
 #define MODEL_CONTAINERS 32
+#define MODEL_IMAGES 32
+#define MODEL_VOLUMES 32
 
 struct model;
 
@@ -57,6 +61,10 @@ struct model_container {
 	bool running;
 };
 
+/* Names of images that were made ("" where untagged) and of volumes, each
+ * followed by a blank. */
+void model_objects(struct model *m, struct buf *images, struct buf *volumes);
+
 size_t model_list(struct model *m, struct model_container to[MODEL_CONTAINERS]);
 /* Networks; their names are those of the containers in them. */
 size_t model_networks(struct model *m, char to[MODEL_CONTAINERS][64]);
@@ -69,7 +77,7 @@ void model_age(struct model *m, int64_t ms);
 /* A container's process ends with this code. */
 void model_end(struct model *m, const char *name, int code);
 
-/* Neither containers, networks nor pulled images. */
+/* Neither containers nor images, volumes and networks. */
 void model_clear(struct model *m);
 
 #endif

@@ -4,6 +4,7 @@
 #include "lib/jw.h"
 #include "lib/str.h"
 #include "lib/ulid.h"
+#include "model_call.h"
 
 #include <fnmatch.h>
 #include <signal.h>
@@ -13,13 +14,6 @@
 #include <unistd.h>
 
 #define CODE_KILLED (128 + SIGKILL)
-
-/* What a call is about: the segment of its path after the first, its container
- * where it names one. */
-struct subject {
-	char name[128];
-	struct container *container;
-};
 
 struct container *
 state_find(struct model_state *s, const char *name)
@@ -55,45 +49,39 @@ forget(struct container *c)
 	memset(c, 0, sizeof(*c));
 }
 
-static void
-forget_network(struct network *n)
-{
-	json_decref(n->labels);
-	memset(n, 0, sizeof(*n));
-}
-
-void
-state_age_networks(struct model_state *s)
-{
-	for (size_t i = 0; i < MODEL_CONTAINERS; i++) {
-		const char *run = json_string_value(json_object_get(
-		    s->network[i].labels, "teploy.sandbox.run"));
-		char id[ULID_SIZE];
-
-		if (run == NULL)
-			continue;
-		(void)snprintf(id, sizeof(id), "0000000000%s", run + 10);
-		json_object_set_new(s->network[i].labels, "teploy.sandbox.run",
-		    json_string(id));
-	}
-}
-
 void
 state_clear(struct model_state *s)
 {
 	for (size_t i = 0; i < MODEL_CONTAINERS; i++)
 		forget(&s->container[i]);
+	for (size_t i = 0; i < MODEL_IMAGES; i++) {
+		json_decref(s->image[i].labels);
+		memset(&s->image[i], 0, sizeof(s->image[i]));
+	}
+	for (size_t i = 0; i < MODEL_VOLUMES; i++)
+		state_forget_volume(&s->volume[i]);
 	for (size_t i = 0; i < MODEL_CONTAINERS; i++)
-		forget_network(&s->network[i]);
+		state_forget_network(&s->network[i]);
 	s->made = 0;
 	s->pulled = false;
 }
 
-static int
+int
 refuse(struct buf *text, int status, const char *why)
 {
 	buf_addf(text, "{\"message\":\"%s\"}", why);
 	return status;
+}
+
+/* An instance's id is random: it stands in no other filter. */
+bool
+is_listed(const json_t *labels, const struct fake_request *r)
+{
+	const char *instance = json_string_value(
+	    json_object_get(labels, "teploy.sandbox.instance"));
+
+	return instance != NULL && *instance != '\0' &&
+	       strstr(r->path, instance) != NULL;
 }
 
 /* -- calls ---------------------------------------------------------------- */
@@ -116,29 +104,22 @@ call_ping(struct model_state *s, const struct fake_request *r,
 	return 200;
 }
 
-static int
-call_image(struct model_state *s, const struct fake_request *r,
-    const struct subject *about, struct buf *text)
+static void
+take_volumes(struct container *c, const json_t *mounts)
 {
-	(void)r;
-	if (str_starts(about->name, "absent") && !s->pulled)
-		return refuse(text, 404, "No such image");
-	buf_adds(text, "{\"Id\":\"sha256:1\",\"Config\":{\"User\":\"\"}}");
-	return 200;
-}
+	size_t count = 0;
 
-static int
-call_pull(struct model_state *s, const struct fake_request *r,
-    const struct subject *about, struct buf *text)
-{
-	(void)r, (void)about;
-	s->pulled = true;
-	buf_adds(text,
-	    "{\"status\":\"Pulling from library\"}\r\n"
-	    "{\"status\":\"Downloading\",\"id\":\"a\",\"progressDetail\":"
-	    "{\"current\":1,\"total\":2}}\r\n"
-	    "{\"status\":\"Pull complete\",\"id\":\"a\"}\r\n");
-	return 200;
+	for (size_t i = 0; i < json_array_size(mounts); i++) {
+		const json_t *one = json_array_get(mounts, i);
+
+		if (!str_eq(json_string_value(json_object_get(one, "Type")),
+			"volume"))
+			continue;
+		if (count == CONTAINER_VOLUMES)
+			abort();
+		(void)snprintf(c->volume[count++], sizeof(c->volume[0]), "%s",
+		    json_string_value(json_object_get(one, "Source")));
+	}
 }
 
 static int
@@ -147,11 +128,15 @@ call_create(struct model_state *s, const struct fake_request *r,
 {
 	const char *name = strchr(r->path, '=') + 1;
 	json_auto_t *body = json_loads(r->body, 0, NULL);
+	const char *image = json_string_value(json_object_get(body, "Image"));
 	struct container *c = s->container;
 
 	(void)about;
 	if (state_find(s, name) != NULL)
 		return refuse(text, 409, "Conflict. The name is in use");
+	if (str_starts(image, "teploy-sbx-snap") &&
+	    state_image(s, image) == NULL)
+		return refuse(text, 404, "No such image");
 	while (c->name[0] != '\0')
 		if (++c == s->container + MODEL_CONTAINERS)
 			abort(); /* a test that makes so many is wrong */
@@ -160,6 +145,9 @@ call_create(struct model_state *s, const struct fake_request *r,
 	c->created_ms = clock_wall_ms();
 	(void)snprintf(c->name, sizeof(c->name), "%s", name);
 	(void)snprintf(c->id, sizeof(c->id), "c0ffee%058zx", ++s->made);
+	(void)snprintf(c->image, sizeof(c->image), "%s", image);
+	take_volumes(
+	    c, json_object_get(json_object_get(body, "HostConfig"), "Mounts"));
 	(void)snprintf(c->image, sizeof(c->image), "%s",
 	    json_string_value(json_object_get(body, "Image")));
 	(void)snprintf(c->network, sizeof(c->network), "%s",
@@ -167,15 +155,6 @@ call_create(struct model_state *s, const struct fake_request *r,
 		json_object_get(body, "HostConfig"), "NetworkMode")));
 	buf_addf(text, "{\"Id\":\"%s\",\"Warnings\":[]}", c->id);
 	return 201;
-}
-
-static struct network *
-find_network(struct model_state *s, const char *name)
-{
-	for (size_t i = 0; i < MODEL_CONTAINERS; i++)
-		if (str_eq(s->network[i].name, name))
-			return &s->network[i];
-	return NULL;
 }
 
 static int
@@ -189,10 +168,61 @@ call_start(struct model_state *s, const struct fake_request *r,
 		return 304;
 	if (!str_eq(about->container->network, "none") &&
 	    !str_eq(about->container->network, "bridge") &&
-	    find_network(s, about->container->network) == NULL)
+	    state_network(s, about->container->network) == NULL)
 		return refuse(text, 404, "network not found");
 	about->container->status = "running";
+	/* Copying, which is all that one of those does, takes no time. */
+	if (json_object_get(
+		about->container->labels, "teploy.sandbox.staging") != NULL)
+		state_end(about->container, 0);
 	return 204;
+}
+
+static int
+call_pause(struct model_state *s, const struct fake_request *r,
+    const struct subject *about, struct buf *text)
+{
+	struct container *c = about->container;
+
+	(void)s, (void)r;
+	if (c == NULL)
+		return refuse(text, 404, "No such container");
+	if (str_eq(c->status, "paused"))
+		return refuse(text, 409, "Container is already paused");
+	if (!state_runs(c))
+		return refuse(text, 409, "Container is not running");
+	c->status = "paused";
+	return 204;
+}
+
+static int
+call_unpause(struct model_state *s, const struct fake_request *r,
+    const struct subject *about, struct buf *text)
+{
+	struct container *c = about->container;
+
+	(void)s, (void)r;
+	if (c == NULL)
+		return refuse(text, 404, "No such container");
+	if (!str_eq(c->status, "paused"))
+		return refuse(text, 500, "Container is not paused");
+	c->status = "running";
+	return 204;
+}
+
+static int
+call_wait(struct model_state *s, const struct fake_request *r,
+    const struct subject *about, struct buf *text)
+{
+	const struct container *c = about->container;
+
+	(void)s, (void)r;
+	if (c == NULL)
+		return refuse(text, 404, "No such container");
+	if (!str_eq(c->status, "exited"))
+		abort(); /* nobody waits for a run */
+	buf_addf(text, "{\"StatusCode\":%d}", c->code);
+	return 200;
 }
 
 static int
@@ -204,7 +234,7 @@ call_kill(struct model_state *s, const struct fake_request *r,
 	(void)s;
 	if (c == NULL)
 		return refuse(text, 404, "No such container");
-	if (!state_runs(c))
+	if (!state_runs(c) && !str_eq(c->status, "paused"))
 		return refuse(text, 409, "Container is not running");
 	if (str_ends(r->path, "?signal=10"))
 		c->resets++;
@@ -220,27 +250,30 @@ call_inspect(struct model_state *s, const struct fake_request *r,
 	const struct container *c = about->container;
 	char created[CLOCK_TEXT_SIZE], finished[CLOCK_TEXT_SIZE];
 
-	(void)s, (void)r;
+	(void)r;
 	if (c == NULL)
 		return refuse(text, 404, "No such container");
 	clock_text(c->created_ms, created);
 	clock_text(c->finished_ms, finished);
 	char *labels = json_dumps(c->labels, JSON_COMPACT);
+	bool paused = str_eq(c->status, "paused");
+	const struct image *image = state_image(s, c->image);
 	buf_addf(text,
-	    "{\"Id\":\"%s\",\"Name\":\"/%s\",\"Created\":\"%s\",\"Config\":{"
+	    "{\"Id\":\"%s\",\"Name\":\"/%s\",\"Created\":\"%s\",\"Image\":"
+	    "\"%s\",\"SizeRw\":4096,\"Config\":{"
 	    "\"Image\":\"%s\",\"Labels\":%s},\"State\":{\"Status\":\"%s\","
-	    "\"Running\":%s,\"OOMKilled\":false,\"ExitCode\":%d,"
+	    "\"Paused\":%s,\"Running\":%s,\"OOMKilled\":false,\"ExitCode\":%d,"
 	    "\"FinishedAt\":\"%s\",\"Pid\":%d},"
 	    "\"NetworkSettings\":{\"SandboxKey\":\"/nowhere/%s\"}}",
-	    c->id, c->name, created, c->image, labels, c->status,
-	    state_runs(c) ? "true" : "false", c->code,
+	    c->id, c->name, created, image != NULL ? image->id : "sha256:1",
+	    c->image, labels, c->status, paused ? "true" : "false",
+	    paused || state_runs(c) ? "true" : "false", c->code,
 	    c->finished_ms > 0 ? finished : "0001-01-01T00:00:00Z",
-	    state_runs(c) ? (int)getpid() : 0, c->id);
+	    paused || state_runs(c) ? (int)getpid() : 0, c->id);
 	free(labels);
 	return 200;
 }
 
-/* Those with a label whose value the filter has: an instance id is random. */
 static int
 call_list(struct model_state *s, const struct fake_request *r,
     const struct subject *about, struct buf *text)
@@ -251,10 +284,8 @@ call_list(struct model_state *s, const struct fake_request *r,
 	jw_open(&w, '[');
 	for (size_t i = 0; i < MODEL_CONTAINERS; i++) {
 		const struct container *c = &s->container[i];
-		const char *instance = json_string_value(
-		    json_object_get(c->labels, "teploy.sandbox.instance"));
 
-		if (instance == NULL || strstr(r->path, instance) == NULL)
+		if (!is_listed(c->labels, r))
 			continue;
 		char *labels = json_dumps(c->labels, JSON_COMPACT);
 		jw_open(&w, '{');
@@ -272,81 +303,6 @@ call_list(struct model_state *s, const struct fake_request *r,
 	}
 	jw_close(&w, ']');
 	return 200;
-}
-
-/* None: execs are the only way to its guests. */
-static int
-call_volumes(struct model_state *s, const struct fake_request *r,
-    const struct subject *about, struct buf *text)
-{
-	(void)s, (void)r, (void)about;
-	buf_adds(text, "{\"Volumes\":null}");
-	return 200;
-}
-
-static int
-call_network_create(struct model_state *s, const struct fake_request *r,
-    const struct subject *about, struct buf *text)
-{
-	json_auto_t *body = json_loads(r->body, 0, NULL);
-	const char *name = json_string_value(json_object_get(body, "Name"));
-	const char *subnet = json_string_value(json_object_get(
-	    json_array_get(
-		json_object_get(json_object_get(body, "IPAM"), "Config"), 0),
-	    "Subnet"));
-
-	(void)about;
-	if (find_network(s, name) != NULL)
-		return refuse(text, 409, "network with that name exists");
-	for (size_t i = 0; i < MODEL_CONTAINERS; i++)
-		if (str_eq(s->network[i].subnet, subnet))
-			return refuse(text, 403,
-			    "Pool overlaps with other one on this address "
-			    "space");
-	struct network *n = find_network(s, "");
-	if (n == NULL)
-		abort(); /* a test that makes so many is wrong */
-	(void)snprintf(n->name, sizeof(n->name), "%s", name);
-	(void)snprintf(n->subnet, sizeof(n->subnet), "%s", subnet);
-	n->labels = json_incref(json_object_get(body, "Labels"));
-	buf_adds(text, "{\"Id\":\"0\",\"Warning\":\"\"}");
-	return 201;
-}
-
-static int
-call_network_list(struct model_state *s, const struct fake_request *r,
-    const struct subject *about, struct buf *text)
-{
-	json_auto_t *all = json_array();
-
-	(void)r, (void)about;
-	for (size_t i = 0; i < MODEL_CONTAINERS; i++)
-		if (s->network[i].name[0] != '\0')
-			json_array_append_new(all,
-			    json_pack("{s:s,s:O}", "Name", s->network[i].name,
-				"Labels", s->network[i].labels));
-	char *list = json_dumps(all, JSON_COMPACT);
-	buf_adds(text, list);
-	free(list);
-	return 200;
-}
-
-static int
-call_network_remove(struct model_state *s, const struct fake_request *r,
-    const struct subject *about, struct buf *text)
-{
-	struct network *n = find_network(s, about->name);
-
-	(void)r;
-	if (n == NULL)
-		return refuse(text, 404, "network not found");
-	for (size_t i = 0; i < MODEL_CONTAINERS; i++)
-		if (s->container[i].name[0] != '\0' &&
-		    str_eq(s->container[i].network, n->name) &&
-		    state_runs(&s->container[i]))
-			return refuse(text, 403, "it has active endpoints");
-	forget_network(n);
-	return 204;
 }
 
 static int
@@ -386,8 +342,7 @@ call_exec_start(struct model_state *s, const struct fake_request *r,
 /* Patterns of fnmatch(3); the first that fits. */
 static const struct {
 	const char *method, *path;
-	int (*call)(struct model_state *s, const struct fake_request *r,
-	    const struct subject *about, struct buf *text);
+	model_call *call;
 } calls[] = {
     {"GET", "/version", call_version},
     {"GET", "/_ping", call_ping},
@@ -396,16 +351,40 @@ static const struct {
     {"POST", "/containers/create?name=*", call_create},
     {"POST", "/containers/*/start", call_start},
     {"POST", "/containers/*/kill?*", call_kill},
+    {"POST", "/containers/*/pause", call_pause},
+    {"POST", "/containers/*/unpause", call_unpause},
+    {"POST", "/containers/*/wait", call_wait},
     {"POST", "/containers/*/exec", call_exec},
     {"POST", "/exec/*/start", call_exec_start},
     {"GET", "/containers/json?*", call_list},
     {"GET", "/containers/*/json", call_inspect},
+    {"GET", "/containers/*/json?size=1", call_inspect},
     {"DELETE", "/containers/*", call_remove},
+    {"POST", "/commit?*", call_commit},
+    {"GET", "/images/json?*", call_images},
+    {"POST", "/images/*/tag?*", call_tag},
+    {"DELETE", "/images/*", call_untag},
     {"GET", "/volumes?*", call_volumes},
+    {"POST", "/volumes/create", call_volume_create},
+    {"GET", "/volumes/*", call_volume},
+    {"DELETE", "/volumes/*", call_volume_remove},
     {"POST", "/networks/create", call_network_create},
     {"GET", "/networks?*", call_network_list},
     {"DELETE", "/networks/*", call_network_remove},
 };
+
+/* Up to the next '/' or '?'; percent-encoded is what clients send of ':'. */
+static void
+take_name(const char *from, char *to, size_t room)
+{
+	while (*from != '\0' && *from != '/' && *from != '?' && room-- > 1) {
+		bool colon = str_starts(from, "%3A");
+
+		*to++ = colon ? ':' : *from;
+		from += colon ? 3 : 1;
+	}
+	*to = '\0';
+}
 
 int
 state_call(struct model_state *s, const struct fake_request *r,
@@ -416,8 +395,7 @@ state_call(struct model_state *s, const struct fake_request *r,
 
 	*ret_exec = NULL;
 	if (second != NULL)
-		(void)snprintf(about.name, sizeof(about.name), "%.*s",
-		    (int)strcspn(second + 1, "/?"), second + 1);
+		take_name(second + 1, about.name, sizeof(about.name));
 	about.container = state_find(s, about.name);
 	for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {
 		if (!str_eq(calls[i].method, r->method) ||

@@ -10,11 +10,14 @@
 
 #include <jansson.h>
 
+#define CONTAINER_VOLUMES 2
+
 struct container {
 	char name[64]; /* "": the slot is free */
 	char id[65], image[128];
 	json_t *labels;
-	const char *status; /* created, running, exited */
+	char volume[CONTAINER_VOLUMES][96]; /* names of those it has */
+	const char *status; /* created, running, paused, exited */
 	int code;
 	int64_t created_ms, finished_ms;
 	unsigned resets; /* SIGUSR1 to its PID 1: what ran is dead */
@@ -27,8 +30,25 @@ struct network {
 	json_t *labels;
 };
 
+struct image {
+	char id[80];		   /* "": the slot is free */
+	char parent[80], tag[128]; /* "" where none */
+	json_t *labels;
+	int64_t created_ms;
+};
+
+struct volume {
+	char name[96];	 /* "": the slot is free */
+	char place[256]; /* a directory of the host */
+	bool own;	 /* that was made for it */
+	json_t *labels;
+};
+
 struct model_state {
 	struct container container[MODEL_CONTAINERS];
+	struct image image[MODEL_IMAGES]; /* that were made */
+	struct volume volume[MODEL_VOLUMES];
+	char place[64]; /* of volumes */
 	struct network network[MODEL_CONTAINERS];
 	size_t made, execs;
 	bool pulled; /* what is called absent* */
@@ -38,6 +58,9 @@ struct model_state {
 struct container *state_find(struct model_state *s, const char *name);
 bool state_runs(const struct container *c);
 void state_end(struct container *c, int code);
+struct network *state_network(struct model_state *s, const char *name);
+void state_forget_volume(struct volume *v);
+void state_forget_network(struct network *n);
 void state_clear(struct model_state *s); /* execs stay until they end */
 
 /* A network's age is that of the run in its label: all become old ones. */

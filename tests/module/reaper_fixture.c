@@ -93,12 +93,17 @@ reaper_test_open(void **state)
 			    .status = 200,
 			    .body = "{\"Volumes\":null}"});
 	fake_on(engine, (struct fake_rule){.method = "GET",
+			    .path = "/images/json?*" REAPER_INSTANCE "*",
+			    .status = 200,
+			    .body = "[]"});
+	fake_on(engine, (struct fake_rule){.method = "GET",
 			    .path = "/networks?*" REAPER_INSTANCE "*",
 			    .status = 200,
 			    .body = "[]"});
 	reaper_containers(NULL, 0);
 	set_variable("SBX_RUN_DIR", dir, "/run");
 	set_variable("SBX_STATE_DIR", dir, "/state");
+	set_variable("SBX_CACHE_ROOT", dir, "/cache");
 	set_variable("SBX_REDIS_URL", fixture.url, "");
 	set_variable("SBX_DOCKER_SOCKET", fake_socket(engine), "");
 	set_variable("SBX_REAP_INTERVAL", "1", "");
