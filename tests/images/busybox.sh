@@ -11,6 +11,9 @@ scratch=
 socket=${1:?the socket of the Docker engine} name=${2-teploy-busybox}
 shift $(($# < 2 ? $# : 2))
 here=$(dirname "$0")
+# Programs side by side need it at the same time: the second finds it made.
+exec 9<"$0"
+flock 9
 busybox=$(command -v busybox) || {
 	echo "no busybox: apt-get install busybox-static" >&2
 	exit 1

@@ -11,6 +11,9 @@ set -eu
 socket=${1:?the socket of the Docker engine} name=${2-teploy-debian}
 shift $(($# < 2 ? $# : 2))
 here=$(dirname "$0")
+# Programs side by side need it at the same time: the second finds it made.
+exec 9<"$0"
+flock 9
 cache=${SBX_TEST_CACHE:-/var/cache/teploy-sandbox-tests}
 suite=$(. /etc/os-release && echo "$VERSION_CODENAME")
 packages=python3,python3-pip,git,curl,wget,nodejs,node-undici,ca-certificates,procps
