@@ -121,7 +121,7 @@ int
 refusal_of_object(enum wire_fail why, const char *id, const char *text,
     size_t size, struct err *e)
 {
-	return say(of_objects, why, id, e)
+	return *id != '\0' && say(of_objects, why, id, e)
 		   ? -1
 		   : refusal_of_guest(why, text, size, e);
 }

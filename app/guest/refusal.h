@@ -16,7 +16,7 @@
 int refusal_of_guest(
     enum wire_fail why, const char *text, size_t size, struct err *e);
 
-/* The same of what was asked about an exec. */
+/* The same of what was asked about an exec; id "": of one that was to start. */
 int refusal_of_object(enum wire_fail why, const char *id, const char *text,
     size_t size, struct err *e);
 

@@ -403,22 +403,6 @@ a_run_that_is_deleted_under_a_reader_cuts_the_reply(void **state)
 	assert_false(download_finish(fd));
 }
 
-/* Without a length too, since nginx sees the connection to the worker reset. */
-static void
-a_worker_that_dies_under_an_archive_breaks_the_reply(void **state)
-{
-	(void)state;
-	free(file_sh(run, "mkdir big; dd if=/dev/zero of=big/f bs=1M count=200 "
-			  "2>/dev/null"));
-	int whole = download_begin(run, "big?archive=tar");
-	assert_true(download_finish(whole));
-	int broken = download_begin(run, "big?archive=tar");
-	stack_kill(STACK_STREAM);
-	assert_false(download_finish(broken));
-	wait_until(stack_ready(), END_MS);
-	file_is(run, "r", "0123456789");
-}
-
 int
 main(void)
 {
@@ -440,8 +424,6 @@ main(void)
 	    cmocka_unit_test(a_file_that_shrinks_under_a_reader_cuts_the_reply),
 	    cmocka_unit_test(
 		a_run_that_is_deleted_under_a_reader_cuts_the_reply),
-	    cmocka_unit_test(
-		a_worker_that_dies_under_an_archive_breaks_the_reply),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);

@@ -73,6 +73,20 @@ text_from_a_run_is_one_valid_line(void **state)
 	assert_true(utf8_valid(e.text, strlen(e.text)));
 }
 
+static void
+an_exec_that_was_to_start_has_no_id_to_name(void **state)
+{
+	struct err e = ERR_INIT;
+
+	(void)state;
+	check_fails(refusal_of_object(WIRE_FAIL_EXEC_TTY, "01J", "no", 2, &e),
+	    &e, ERR_INPUT);
+	assert_string_equal(e.text, "Exec 01J has no terminal.");
+	check_fails(refusal_of_object(WIRE_FAIL_EXEC_TTY, "", "no", 2, &e), &e,
+	    ERR_CONFLICT);
+	assert_string_equal(e.text, "tty: no");
+}
+
 /* Every reason that there is, of every operation. */
 static void
 every_reason_has_a_kind_and_a_sentence(void **state)
@@ -173,6 +187,7 @@ main(void)
 	    cmocka_unit_test(callers_mistakes_are_input_errors),
 	    cmocka_unit_test(words_of_the_engine_have_kinds),
 	    cmocka_unit_test(text_from_a_run_is_one_valid_line),
+	    cmocka_unit_test(an_exec_that_was_to_start_has_no_id_to_name),
 	    cmocka_unit_test(every_reason_has_a_kind_and_a_sentence),
 	    cmocka_unit_test(sentences_about_files_are_made_of_the_request),
 	    cmocka_unit_test(long_paths_leave_a_whole_sentence),
