@@ -13,7 +13,8 @@
 #define KEEP_MS 5000 /* of the pin, WARM_COMMIT_MS long */
 #define LOOK_MS 50
 #define LOCK_MS 20000 /* for who publishes there as well */
-#define DROP_LOCK_MS 3000
+#define LOCK_TRY_MS 500
+#define DROP_LOCK_MS 1000
 
 struct commit {
 	const struct run_ctx *ctx;
@@ -126,19 +127,32 @@ copy(struct commit *c, struct err *e)
 
 /* -- publishing ------------------------------------------------------------ */
 
+static int
+lock_repo(struct commit *c, int *ret_lock, struct err *e)
+{
+	int64_t deadline = clock_mono_ms() + LOCK_MS;
+
+	do {
+		keep(c);
+		if (left(c->ctx))
+			return err_set(e, ERR_GONE_AWAY, "the client left");
+		if (cache_lock(c->ctx->config, c->made.repo, LOCK_TRY_MS,
+			ret_lock, e) == 0)
+			return 0;
+	} while (e->kind == ERR_BUSY && clock_left(deadline) > 0);
+	return -1;
+}
+
 /* On disk first: that is what counts, and Redis is told again where it was not
  * told now. */
 static int
 publish(struct commit *c, struct err *e)
 {
-	const struct config *config = c->ctx->config;
 	int lock;
 
-	keep(c);
-	if (cache_lock(config, c->made.repo, LOCK_MS, &lock, e) != 0)
+	if (lock_repo(c, &lock, e) != 0)
 		return -1;
-	int rc = left(c->ctx) ? err_set(e, ERR_GONE_AWAY, "the client left")
-			      : cache_publish(config, &c->made, e);
+	int rc = cache_publish(c->ctx->config, &c->made, e);
 	if (rc == 0)
 		rc = warm_teach(c->ctx, &c->made, e);
 	cache_unlock(lock);

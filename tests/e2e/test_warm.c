@@ -1,9 +1,8 @@
 /* The warm cache: volumes of runs, templates of repositories, and what one run
  * sees of another's. */
-#include "files.h"
 #include "harness.h"
+#include "templates.h"
 
-#include <dirent.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -50,75 +49,7 @@ setup(void **state)
 	return 0;
 }
 
-/* -- short cuts ------------------------------------------------------------ */
-
-/* A run with a warm volume; path NULL: the default. The 201. */
-static struct reply
-warm_run(const char *image, const char *repo, const char *path,
-    char ret_id[ULID_SIZE])
-{
-	struct reply r = http_json("POST", "/v1/runs",
-	    json_pack("{s:s, s:{s:s, s:s*}}", "image", image, "warm", "repo",
-		repo, "path", path));
-
-	if (r.status != 201)
-		fail_msg("create: %ld %s", r.status, r.body.data);
-	(void)snprintf(
-	    ret_id, ULID_SIZE, "%s", json_string_value(json_at(r.json, "id")));
-	return r;
-}
-
-static struct reply
-commit(const char *id, const char *repo)
-{
-	return http_json("POST", run_url(id, "warm-commit"),
-	    repo != NULL ? json_pack("{s:s}", "repo", repo) : json_object());
-}
-
-static void
-commit_ok(const char *id, const char *repo)
-{
-	REPLY_AUTO r = commit(id, repo);
-
-	if (r.status != 201)
-		fail_msg("warm-commit: %ld %s", r.status, r.body.data);
-}
-
-static const char *
-cache_url(const char *repo)
-{
-	static char url[400];
-
-	(void)snprintf(url, sizeof(url), "/v1/warmcache/%s", repo);
-	return url;
-}
-
-static void
-drop(const char *repo)
-{
-	REPLY_AUTO r = http_do("DELETE", cache_url(repo), NULL, NULL);
-
-	if (r.status != 204)
-		fail_msg("drop: %ld %s", r.status, r.body.data);
-}
-
-static const char *
-text_at(const struct reply *r, const char *path)
-{
-	return json_string_value(json_at(r->json, path));
-}
-
-/* What a command says, which must exit with 0; to be freed. */
-static char *
-say(const char *id, const char *dir, const char *cmd)
-{
-	char *text;
-
-	assert_true(asprintf(&text, "cd %s && { %s; }", dir, cmd) > 0);
-	char *said = file_sh(id, text);
-	free(text);
-	return said;
-}
+/* -- looking --------------------------------------------------------------- */
 
 /* The same lines; else the first that differs is told. */
 static void
@@ -135,13 +66,6 @@ check_same(const char *a, const char *b)
 		    (int)strcspn(b + line, "\n"), b + line);
 }
 
-#define SAYS(id, dir, cmd, expected)                    \
-	do {                                            \
-		char *said_ = say(id, dir, cmd);        \
-		assert_string_equal(said_, (expected)); \
-		free(said_);                            \
-	} while (0)
-
 /* The lock hash as the contract has it, told by the run. */
 static char *
 hash_of(const char *id, const char *dir, const char *repo_dir)
@@ -153,24 +77,7 @@ hash_of(const char *id, const char *dir, const char *repo_dir)
 	    "[ -f \"%s/$f\" ] && echo $f $(sha256sum <\"%s/$f\" | cut -c1-64); "
 	    "done; true; } | sha256sum | cut -c1-64 | tr -d '\\n'",
 	    repo_dir, repo_dir, repo_dir);
-	return say(id, dir, cmd);
-}
-
-/* How many entries a directory of the cache has. */
-static size_t
-entries(const char *below)
-{
-	char path[400];
-	const struct dirent *entry;
-	size_t count = 0;
-
-	(void)snprintf(path, sizeof(path), "%s/cache/%s", stack.base, below);
-	DIR *dir = opendir(path);
-	while (dir != NULL && (entry = readdir(dir)) != NULL)
-		count += entry->d_name[0] != '.';
-	if (dir != NULL)
-		(void)closedir(dir);
-	return count;
+	return template_sh(id, dir, cmd);
 }
 
 /* -- cold and warm --------------------------------------------------------- */
@@ -184,7 +91,8 @@ a_run_without_a_template_has_an_empty_volume(void **state)
 	(void)state;
 	for (size_t i = 0; i < 3; i++) {
 		char id[ULID_SIZE];
-		REPLY_AUTO r = warm_run(IMAGE_USER, "Acme/Empty", paths[i], id);
+		REPLY_AUTO r =
+		    template_run(IMAGE_USER, "Acme/Empty", paths[i], id);
 		REPLY_AUTO got = http_do("GET", run_url(id, ""), NULL, NULL);
 		char *hash = hash_of(id, at[i], ".");
 
@@ -195,8 +103,8 @@ a_run_without_a_template_has_an_empty_volume(void **state)
 		assert_string_equal(text_at(&r, "warm.repoDir"), ".");
 		assert_true(json_equal(
 		    json_at(got.json, "warm"), json_at(r.json, "warm")));
-		SAYS(id, at[i], "ls -A; stat -c %u .; echo mine >f; cat f",
-		    "1000\nmine\n");
+		template_says(id, at[i],
+		    "ls -A; stat -c %u .; echo mine >f; cat f", "1000\nmine\n");
 		free(hash);
 		run_end(id);
 	}
@@ -209,11 +117,11 @@ a_template_is_booted_exactly(void **state)
 	char cold[ULID_SIZE], warm[ULID_SIZE];
 
 	(void)state;
-	REPLY_AUTO first = warm_run(IMAGE_USER, "acme/all", NULL, cold);
-	free(say(cold, "/work", tree));
-	char *before = say(cold, "/work", look);
+	REPLY_AUTO first = template_run(IMAGE_USER, "acme/all", NULL, cold);
+	free(template_sh(cold, "/work", tree));
+	char *before = template_sh(cold, "/work", look);
 	char *hash = hash_of(cold, "/work", ".");
-	REPLY_AUTO made = commit(cold, NULL);
+	REPLY_AUTO made = template_commit(cold, NULL);
 	assert_int_equal(made.status, 201);
 	assert_string_equal(text_at(&made, "warm.repo"), "acme/all");
 	assert_string_equal(text_at(&made, "warm.lockHash"), hash);
@@ -224,13 +132,14 @@ a_template_is_booted_exactly(void **state)
 	assert_string_equal(text_at(&made, "repoDir"), ".");
 	run_end(cold);
 
-	REPLY_AUTO second = warm_run(IMAGE_USER, "acme/all", NULL, warm);
+	REPLY_AUTO second = template_run(IMAGE_USER, "acme/all", NULL, warm);
 	assert_true(json_is_true(json_at(second.json, "warm.booted")));
 	assert_string_equal(text_at(&second, "warm.lockHash"), hash);
-	char *after = say(warm, "/work", look);
+	char *after = template_sh(warm, "/work", look);
 	check_same(after, before);
 	assert_non_null(strstr(after, "holes"));
-	SAYS(warm, "/work", "ls left-out 2>/dev/null; ./run.sh", "ran\n");
+	template_says(
+	    warm, "/work", "ls left-out 2>/dev/null; ./run.sh", "ran\n");
 	free(before);
 	free(after);
 	free(hash);
@@ -245,14 +154,14 @@ a_warm_tree_is_worked_with_like_any_other(void **state)
 	char id[ULID_SIZE];
 
 	(void)state;
-	REPLY_AUTO r = warm_run(IMAGE_USER, "acme/all", "/srv/all", id);
-	SAYS(id, "/srv/all", "echo more >>src/a; cat src/b src/deep/c",
+	REPLY_AUTO r = template_run(IMAGE_USER, "acme/all", "/srv/all", id);
+	template_says(id, "/srv/all", "echo more >>src/a; cat src/b src/deep/c",
 	    "hello\nmore\nhello\nmore\n");
-	SAYS(id, "/srv/all",
+	template_says(id, "/srv/all",
 	    "mv src moved && cat moved/deep/c | head -n 1; ls src 2>&1 | wc -l",
 	    "hello\n1\n");
-	SAYS(id, "/srv/all", "rm -rf moved empty && mkdir empty && ls -A empty",
-	    "");
+	template_says(id, "/srv/all",
+	    "rm -rf moved empty && mkdir empty && ls -A empty", "");
 	run_end(id);
 }
 
@@ -262,16 +171,19 @@ runs_of_one_template_do_not_see_each_other(void **state)
 	char a[ULID_SIZE], b[ULID_SIZE], c[ULID_SIZE];
 
 	(void)state;
-	REPLY_AUTO ra = warm_run(IMAGE_USER, "acme/all", NULL, a);
-	REPLY_AUTO rb = warm_run(IMAGE_USER, "acme/all", NULL, b);
-	SAYS(a, "/work", "echo changed >src/a; rm go.mod; echo new >new", "");
-	SAYS(b, "/work", "cat src/a go.mod; ls new 2>/dev/null || echo none",
+	REPLY_AUTO ra = template_run(IMAGE_USER, "acme/all", NULL, a);
+	REPLY_AUTO rb = template_run(IMAGE_USER, "acme/all", NULL, b);
+	template_says(
+	    a, "/work", "echo changed >src/a; rm go.mod; echo new >new", "");
+	template_says(b, "/work",
+	    "cat src/a go.mod; ls new 2>/dev/null || echo none",
 	    "hello\ngo 1.22\nnone\n");
-	REPLY_AUTO rc = warm_run(IMAGE_USER, "acme/all", NULL, c);
-	SAYS(c, "/work", "cat src/a go.mod; ls new 2>/dev/null || echo none",
+	REPLY_AUTO rc = template_run(IMAGE_USER, "acme/all", NULL, c);
+	template_says(c, "/work",
+	    "cat src/a go.mod; ls new 2>/dev/null || echo none",
 	    "hello\ngo 1.22\nnone\n");
 	run_end(a);
-	SAYS(b, "/work", "cat src/b", "hello\n");
+	template_says(b, "/work", "cat src/b", "hello\n");
 	run_end(b);
 	run_end(c);
 }
@@ -283,20 +195,21 @@ another_user_finds_the_owners_that_there_were(void **state)
 	char id[ULID_SIZE];
 
 	(void)state;
-	REPLY_AUTO r = warm_run(IMAGE_PLAIN, "acme/all", NULL, id);
-	SAYS(id, "/work", "id -u; stat -c %u . src src/a; echo x >src/a",
+	REPLY_AUTO r = template_run(IMAGE_PLAIN, "acme/all", NULL, id);
+	template_says(id, "/work",
+	    "id -u; stat -c %u . src src/a; echo x >src/a",
 	    "0\n1000\n1000\n1000\n");
-	commit_ok(id, "acme/of-root");
-	SAYS(id, "/work", "mkdir mine; chown -R 0:0 .", "");
-	commit_ok(id, "acme/of-root");
+	template_made(id, "acme/of-root");
+	template_says(id, "/work", "mkdir mine; chown -R 0:0 .", "");
+	template_made(id, "acme/of-root");
 	run_end(id);
-	REPLY_AUTO other = warm_run(IMAGE_USER, "acme/of-root", NULL, id);
-	SAYS(id, "/work",
+	REPLY_AUTO other = template_run(IMAGE_USER, "acme/of-root", NULL, id);
+	template_says(id, "/work",
 	    "echo mine >new && stat -c %u . new src; "
 	    "echo x 2>/dev/null >src/new || echo refused",
 	    "1000\n1000\n0\nrefused\n");
 	run_end(id);
-	drop("acme/of-root");
+	template_drop("acme/of-root");
 }
 
 /* -- the volume's hash ----------------------------------------------------- */
@@ -307,8 +220,9 @@ the_hash_is_that_of_the_volume_now(void **state)
 	char id[ULID_SIZE];
 
 	(void)state;
-	REPLY_AUTO r = warm_run(IMAGE_USER, "acme/hash", "/srv/h", id);
-	SAYS(id, "/srv/h", "mkdir web; echo '{}' >web/package-lock.json", "");
+	REPLY_AUTO r = template_run(IMAGE_USER, "acme/hash", "/srv/h", id);
+	template_says(
+	    id, "/srv/h", "mkdir web; echo '{}' >web/package-lock.json", "");
 	char *hash = hash_of(id, "/srv/h", "web");
 	REPLY_AUTO now = http_do("GET", run_url(id, "warm"), NULL, NULL);
 	assert_int_equal(now.status, 200);
@@ -333,27 +247,27 @@ a_commit_takes_the_place_of_the_one_before(void **state)
 	char id[ULID_SIZE], old[ULID_SIZE], warm[ULID_SIZE];
 
 	(void)state;
-	REPLY_AUTO r = warm_run(IMAGE_USER, "acme/gen", NULL, id);
-	SAYS(id, "/work", "echo 1 >v", "");
-	commit_ok(id, NULL);
-	REPLY_AUTO first = http_do("GET", cache_url("acme/gen"), NULL, NULL);
-	REPLY_AUTO before = warm_run(IMAGE_USER, "acme/gen", NULL, old);
-	SAYS(id, "/work", "echo 2 >v", "");
-	commit_ok(id, "ACME/Gen");
-	REPLY_AUTO second = http_do("GET", cache_url("acme/gen"), NULL, NULL);
+	REPLY_AUTO r = template_run(IMAGE_USER, "acme/gen", NULL, id);
+	template_says(id, "/work", "echo 1 >v", "");
+	template_made(id, NULL);
+	REPLY_AUTO first = template_do("GET", "acme/gen");
+	REPLY_AUTO before = template_run(IMAGE_USER, "acme/gen", NULL, old);
+	template_says(id, "/work", "echo 2 >v", "");
+	template_made(id, "ACME/Gen");
+	REPLY_AUTO second = template_do("GET", "acme/gen");
 	assert_int_equal(second.status, 200);
 	const char *gen = text_at(&second, "warm.gen");
 	assert_true(strcmp(gen, text_at(&first, "warm.gen")) > 0);
 	assert_int_equal(strlen(gen), strlen("g-" ULID));
 	assert_true(str_starts(gen, "g-"));
-	REPLY_AUTO after = warm_run(IMAGE_USER, "acme/gen", NULL, warm);
-	SAYS(warm, "/work", "cat v", "2\n");
+	REPLY_AUTO after = template_run(IMAGE_USER, "acme/gen", NULL, warm);
+	template_says(warm, "/work", "cat v", "2\n");
 	/* A generation in use stays what it is. */
-	SAYS(old, "/work", "cat v", "1\n");
+	template_says(old, "/work", "cat v", "1\n");
 	run_end(id);
 	run_end(old);
 	run_end(warm);
-	drop("acme/gen");
+	template_drop("acme/gen");
 }
 
 static void
@@ -362,18 +276,19 @@ another_repository_can_be_committed_to(void **state)
 	char id[ULID_SIZE];
 
 	(void)state;
-	REPLY_AUTO r = warm_run(IMAGE_USER, "acme/one", NULL, id);
-	SAYS(id, "/work", "echo there >f", "");
-	REPLY_AUTO made = commit(id, "acme/two/deep.er");
+	REPLY_AUTO r = template_run(IMAGE_USER, "acme/one", NULL, id);
+	template_says(id, "/work", "echo there >f", "");
+	REPLY_AUTO made = template_commit(id, "acme/two/deep.er");
 	assert_int_equal(made.status, 201);
 	assert_string_equal(text_at(&made, "warm.repo"), "acme/two/deep.er");
 	run_end(id);
-	REPLY_AUTO none = http_do("GET", cache_url("acme/one"), NULL, NULL);
+	REPLY_AUTO none = template_do("GET", "acme/one");
 	check_problem(&none, 404, "not_found", "acme/one");
-	REPLY_AUTO warm = warm_run(IMAGE_USER, "acme/two/deep.er", NULL, id);
-	SAYS(id, "/work", "cat f", "there\n");
+	REPLY_AUTO warm =
+	    template_run(IMAGE_USER, "acme/two/deep.er", NULL, id);
+	template_says(id, "/work", "cat f", "there\n");
 	run_end(id);
-	drop("acme/two/deep.er");
+	template_drop("acme/two/deep.er");
 }
 
 static void
@@ -382,27 +297,26 @@ a_template_is_dropped_under_those_who_use_it(void **state)
 	char id[ULID_SIZE], cold[ULID_SIZE];
 
 	(void)state;
-	REPLY_AUTO r = warm_run(IMAGE_USER, "acme/gone", NULL, id);
-	SAYS(id, "/work", "echo there >f; echo too >g", "");
-	commit_ok(id, NULL);
+	REPLY_AUTO r = template_run(IMAGE_USER, "acme/gone", NULL, id);
+	template_says(id, "/work", "echo there >f; echo too >g", "");
+	template_made(id, NULL);
 	run_end(id);
-	REPLY_AUTO warm = warm_run(IMAGE_USER, "acme/gone", NULL, id);
-	drop("acme/gone");
-	REPLY_AUTO none = http_do("GET", cache_url("acme/gone"), NULL, NULL);
+	REPLY_AUTO warm = template_run(IMAGE_USER, "acme/gone", NULL, id);
+	template_drop("acme/gone");
+	REPLY_AUTO none = template_do("GET", "acme/gone");
 	check_problem(&none, 404, "not_found", "acme/gone");
-	REPLY_AUTO again =
-	    http_do("DELETE", cache_url("acme/gone"), NULL, NULL);
+	REPLY_AUTO again = template_do("DELETE", "acme/gone");
 	check_problem(&again, 404, "not_found", "acme/gone");
-	SAYS(id, "/work", "cat f g; echo more >>f; cat f",
+	template_says(id, "/work", "cat f g; echo more >>f; cat f",
 	    "there\ntoo\nthere\nmore\n");
-	REPLY_AUTO next = warm_run(IMAGE_USER, "acme/gone", NULL, cold);
+	REPLY_AUTO next = template_run(IMAGE_USER, "acme/gone", NULL, cold);
 	assert_false(json_is_true(json_at(next.json, "warm.booted")));
-	SAYS(cold, "/work", "ls -A", "");
+	template_says(cold, "/work", "ls -A", "");
 	run_end(cold);
 	/* It goes on from what it has. */
-	commit_ok(id, NULL);
+	template_made(id, NULL);
 	run_end(id);
-	drop("acme/gone");
+	template_drop("acme/gone");
 }
 
 /* With its repository's templates in between others'. */
@@ -416,10 +330,10 @@ templates_are_listed_in_pages(void **state)
 	size_t found = 0;
 
 	(void)state;
-	REPLY_AUTO r = warm_run(IMAGE_USER, "list/none", NULL, id);
-	SAYS(id, "/work", "echo '{}' >package-lock.json; mkdir d", "");
+	REPLY_AUTO r = template_run(IMAGE_USER, "list/none", NULL, id);
+	template_says(id, "/work", "echo '{}' >package-lock.json; mkdir d", "");
 	for (size_t i = 0; i < 4; i++)
-		commit_ok(id, names[i]);
+		template_made(id, names[i]);
 	run_end(id);
 	for (;;) {
 		REPLY_AUTO page = http_do("GET", url, NULL, NULL);
@@ -454,7 +368,7 @@ templates_are_listed_in_pages(void **state)
 	}
 	assert_int_equal(found, 4);
 	for (size_t i = 0; i < 4; i++)
-		drop(names[i]);
+		template_drop(names[i]);
 }
 
 static void
@@ -463,9 +377,9 @@ a_boot_is_a_use(void **state)
 	char id[ULID_SIZE];
 
 	(void)state;
-	REPLY_AUTO before = http_do("GET", cache_url("acme/all"), NULL, NULL);
-	REPLY_AUTO r = warm_run(IMAGE_USER, "acme/all", NULL, id);
-	REPLY_AUTO after = http_do("GET", cache_url("acme/all"), NULL, NULL);
+	REPLY_AUTO before = template_do("GET", "acme/all");
+	REPLY_AUTO r = template_run(IMAGE_USER, "acme/all", NULL, id);
+	REPLY_AUTO after = template_do("GET", "acme/all");
 	run_end(id);
 	assert_string_equal(text_at(&after, "warm.createdAt"),
 	    text_at(&before, "warm.createdAt"));
@@ -481,11 +395,11 @@ a_flushed_redis_loses_no_template(void **state)
 
 	(void)state;
 	freeReplyObject(redis_do("FLUSHALL"));
-	REPLY_AUTO there = http_do("GET", cache_url("acme/all"), NULL, NULL);
+	REPLY_AUTO there = template_do("GET", "acme/all");
 	assert_int_equal(there.status, 200);
-	REPLY_AUTO r = warm_run(IMAGE_USER, "acme/all", NULL, id);
+	REPLY_AUTO r = template_run(IMAGE_USER, "acme/all", NULL, id);
 	assert_true(json_is_true(json_at(r.json, "warm.booted")));
-	SAYS(id, "/work", "cat src/a", "hello\n");
+	template_says(id, "/work", "cat src/a", "hello\n");
 	redisReply *pins = redis_do("ZCARD sbx:warm-pins:acme/all");
 	assert_int_equal(pins->integer, 1);
 	freeReplyObject(pins);
@@ -503,16 +417,16 @@ nothing_of_a_volume_outlives_its_run(void **state)
 	char id[ULID_SIZE], path[200];
 
 	(void)state;
-	REPLY_AUTO r = warm_run(IMAGE_USER, "acme/all", NULL, id);
-	SAYS(id, "/work", "echo x >upper", "");
-	assert_int_equal(entries("runs"), 1);
+	REPLY_AUTO r = template_run(IMAGE_USER, "acme/all", NULL, id);
+	template_says(id, "/work", "echo x >upper", "");
+	assert_int_equal(template_files("runs/*"), 1);
 	(void)snprintf(path, sizeof(path), "/volumes/teploy-sbx-%s-warm", id);
 	for (char *at = path; *at != '\0'; at++)
 		*at = (char)(*at >= 'A' && *at <= 'Z' ? *at + 32 : *at);
 	REPLY_AUTO volume = docker_do("GET", path, NULL);
 	assert_int_equal(volume.status, 200);
 	run_end(id);
-	assert_int_equal(entries("runs"), 0);
+	assert_int_equal(template_files("runs/*"), 0);
 	REPLY_AUTO gone = docker_do("GET", path, NULL);
 	assert_int_equal(gone.status, 404);
 }
@@ -524,7 +438,7 @@ an_exited_run_has_no_volume_to_look_at(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < 2; i++) {
-		REPLY_AUTO r = warm_run(
+		REPLY_AUTO r = template_run(
 		    IMAGE_USER, i == 0 ? "acme/all" : "acme/no", NULL, id);
 		char path[200];
 
@@ -535,7 +449,7 @@ an_exited_run_has_no_volume_to_look_at(void **state)
 		REPLY_AUTO look_at =
 		    http_do("GET", run_url(id, "warm"), NULL, NULL);
 		check_problem(&look_at, 409, "run_not_running", "ended");
-		REPLY_AUTO made = commit(id, NULL);
+		REPLY_AUTO made = template_commit(id, NULL);
 		check_problem(&made, 409, "run_not_running", "ended");
 		run_end(id);
 	}
@@ -592,7 +506,7 @@ nothing_at_all_counts_as_no_warm_volume(void **state)
 		REPLY_AUTO look_at =
 		    http_do("GET", run_url(id, "warm"), NULL, NULL);
 		check_problem(&look_at, 400, "invalid_input", "no warm volume");
-		REPLY_AUTO made = commit(id, "acme/x");
+		REPLY_AUTO made = template_commit(id, "acme/x");
 		check_problem(&made, 400, "invalid_input", "no warm volume");
 		run_end(id);
 	}
@@ -607,15 +521,15 @@ who_is_not_there_is_not_found(void **state)
 	REPLY_AUTO look_at =
 	    http_do("GET", run_url(absent, "warm"), NULL, NULL);
 	check_problem(&look_at, 404, "run_not_found", absent);
-	REPLY_AUTO made = commit(absent, NULL);
+	REPLY_AUTO made = template_commit(absent, NULL);
 	check_problem(&made, 404, "run_not_found", absent);
-	REPLY_AUTO bad = commit(absent, "one");
+	REPLY_AUTO bad = template_commit(absent, "one");
 	check_problem(&bad, 400, "invalid_input", "one");
-	REPLY_AUTO none = http_do("GET", cache_url("no/such"), NULL, NULL);
+	REPLY_AUTO none = template_do("GET", "no/such");
 	check_problem(&none, 404, "not_found", "no/such");
-	REPLY_AUTO one = http_do("GET", cache_url("one"), NULL, NULL);
+	REPLY_AUTO one = template_do("GET", "one");
 	check_problem(&one, 400, "invalid_input", "one");
-	REPLY_AUTO put = http_do("PUT", cache_url("a/b"), NULL, NULL);
+	REPLY_AUTO put = template_do("PUT", "a/b");
 	check_problem(&put, 405, "method_not_allowed", "GET, HEAD, DELETE");
 	REPLY_AUTO limit = http_do("GET", "/v1/warmcache?limit=0", NULL, NULL);
 	check_problem(&limit, 400, "invalid_input", "limit");
@@ -632,7 +546,7 @@ a_box_without_a_cache_says_so(void **state)
 	    "/v1/warmcache", "/v1/warmcache/acme/all"};
 
 	(void)state;
-	drop("acme/all");
+	template_drop("acme/all");
 	stack_set("SBX_CACHE_ROOT=");
 	stack_restart(SIGTERM);
 	REPLY_AUTO r = http_do("POST", "/v1/runs",

@@ -1,0 +1,101 @@
+/* Short cuts for tests of the warm cache. */
+#include "templates.h"
+#include "../check.h"
+#include "files.h"
+#include "outside.h"
+#include "sandbox.h"
+#include "stack.h"
+
+#include <glob.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char *
+text_at(const struct reply *r, const char *path)
+{
+	return json_string_value(json_at(r->json, path));
+}
+
+struct reply
+template_run(const char *image, const char *repo, const char *path,
+    char ret_id[ULID_SIZE])
+{
+	struct reply r = http_json("POST", "/v1/runs",
+	    json_pack("{s:s, s:{s:s, s:s*}}", "image", image, "warm", "repo",
+		repo, "path", path));
+
+	if (r.status != 201)
+		fail_msg("create: %ld %s", r.status, r.body.data);
+	(void)snprintf(ret_id, ULID_SIZE, "%s", text_at(&r, "id"));
+	return r;
+}
+
+struct reply
+template_commit(const char *id, const char *repo)
+{
+	return http_json("POST", run_url(id, "warm-commit"),
+	    repo != NULL ? json_pack("{s:s}", "repo", repo) : json_object());
+}
+
+void
+template_made(const char *id, const char *repo)
+{
+	REPLY_AUTO r = template_commit(id, repo);
+
+	if (r.status != 201)
+		fail_msg("warm-commit: %ld %s", r.status, r.body.data);
+}
+
+struct reply
+template_do(const char *method, const char *repo)
+{
+	char url[400];
+
+	(void)snprintf(url, sizeof(url), "/v1/warmcache/%s", repo);
+	return http_do(method, url, NULL, NULL);
+}
+
+void
+template_drop(const char *repo)
+{
+	REPLY_AUTO r = template_do("DELETE", repo);
+
+	if (r.status != 204)
+		fail_msg("drop: %ld %s", r.status, r.body.data);
+}
+
+char *
+template_sh(const char *id, const char *dir, const char *cmd)
+{
+	char *text;
+
+	assert_true(asprintf(&text, "cd %s && { %s; }", dir, cmd) > 0);
+	char *said = file_sh(id, text);
+	free(text);
+	return said;
+}
+
+void
+template_says(
+    const char *id, const char *dir, const char *cmd, const char *expected)
+{
+	char *said = template_sh(id, dir, cmd);
+
+	if (strcmp(said, expected) != 0)
+		fail_msg("%s: \"%s\", not \"%s\"", cmd, said, expected);
+	free(said);
+}
+
+size_t
+template_files(const char *form)
+{
+	char pattern[400];
+	glob_t g;
+
+	(void)snprintf(
+	    pattern, sizeof(pattern), "%s/cache/%s", stack.base, form);
+	size_t count = glob(pattern, 0, NULL, &g) == 0 ? g.gl_pathc : 0;
+	globfree(&g);
+	return count;
+}
