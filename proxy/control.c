@@ -16,6 +16,7 @@
 #define PIECE (32u * 1024) /* of the log; longer than any line */
 #define ANSWER_MAX (1u << 20)
 #define TICK_MS 1000
+#define RETRY_MS 100
 
 struct caller {
 	struct watch watch;
@@ -35,7 +36,8 @@ struct control {
 	void (*set)(void *arg, struct policy *p);
 	void *arg;
 	struct watch listener;
-	struct timer tick; /* while there are callers */
+	struct timer tick;  /* while there are callers */
+	struct timer retry; /* where there were no descriptors */
 	struct caller *callers;
 	int count, followers;
 };
@@ -302,6 +304,12 @@ on_listener(struct watch *w, uint32_t events)
 	int fd = accept4(w->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
 
 	(void)events;
+	if (fd < 0 && (errno == EMFILE || errno == ENFILE || errno == ENOBUFS ||
+			  errno == ENOMEM)) {
+		/* It would be told again at once, for ever. */
+		loop_forget(k->loop, w);
+		loop_timer(k->loop, &k->retry, RETRY_MS);
+	}
 	if (fd < 0)
 		return;
 	if (k->count < CONTROL_CLIENTS) {
@@ -310,6 +318,15 @@ on_listener(struct watch *w, uint32_t events)
 	}
 	(void)!send(fd, full, sizeof(full) - 1, MSG_NOSIGNAL | MSG_DONTWAIT);
 	(void)close(fd);
+}
+
+static void
+on_retry(struct timer *t)
+{
+	struct control *k =
+	    (void *)((char *)t - offsetof(struct control, retry));
+
+	(void)loop_watch(k->loop, &k->listener, EPOLLIN);
 }
 
 /* A line more: for those that wait for one. */
@@ -337,7 +354,8 @@ control_new(struct loop *loop, int listener, struct ledger *ledger,
 	    .set = set,
 	    .arg = arg,
 	    .listener = {on_listener, listener, 0},
-	    .tick = {.fire = on_tick}};
+	    .tick = {.fire = on_tick},
+	    .retry = {.fire = on_retry}};
 	if (loop_watch(loop, &k->listener, EPOLLIN) != 0) {
 		(void)err_sys(
 		    e, ERR_INTERNAL, "cannot watch the control socket");
@@ -360,6 +378,7 @@ control_free(struct control *c)
 	}
 	ledger_listen(c->ledger, NULL, NULL);
 	loop_timer_stop(c->loop, &c->tick);
+	loop_timer_stop(c->loop, &c->retry);
 	loop_forget(c->loop, &c->listener);
 	fd_close(&c->listener.fd);
 	free(c);

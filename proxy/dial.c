@@ -6,7 +6,6 @@
 
 #include <errno.h>
 #include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -50,6 +49,8 @@ fill(const struct address *a, uint16_t port, struct sockaddr_storage *to)
 static void
 close_try(struct dial *d, struct dial_try *t)
 {
+	d->all->more -= t->more;
+	t->more = false;
 	if (t->watch.fd < 0)
 		return;
 	loop_close(d->loop, &t->watch);
@@ -63,13 +64,12 @@ open_try(struct dial *d, struct dial_try *t)
 	struct sockaddr_storage to;
 	const struct address *a = &d->address[t->which];
 	socklen_t size = fill(a, d->port, &to);
-	int on = 1;
 	FD_AUTO fd = socket(a->family == 4 ? AF_INET : AF_INET6,
 	    SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
 	if (fd < 0)
 		return -1;
-	(void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+	side_set_up(fd);
 	if (connect(fd, (struct sockaddr *)&to, size) != 0 &&
 	    errno != EINPROGRESS)
 		return -1;
@@ -78,25 +78,31 @@ open_try(struct dial *d, struct dial_try *t)
 		t->watch.fd = -1;
 		return -1;
 	}
-	d->open++;
+	t->more = d->open++ > 0;
+	d->all->more += t->more;
 	(void)fd_take(&fd);
 	return 0;
+}
+
+static bool
+has_room(const struct dial *d)
+{
+	return d->open == 0 || d->all->more < DIALS_MORE;
 }
 
 /* Begin with the next that can be begun. */
 static void
 try_next(struct dial *d)
 {
-	while (d->next < d->count) {
-		struct dial_try *t = &d->tries[d->next++];
+	bool begun = false;
 
-		if (open_try(d, t) == 0) {
-			if (d->next < d->count)
-				loop_timer(d->loop, &d->timer, DIAL_NEXT_MS);
-			return;
-		}
-		d->error = errno;
+	while (!begun && d->next < d->count && has_room(d)) {
+		begun = open_try(d, &d->tries[d->next++]) == 0;
+		if (!begun)
+			d->error = errno;
 	}
+	if (d->open > 0 && d->next < d->count)
+		loop_timer(d->loop, &d->timer, DIAL_NEXT_MS);
 	/* Nobody is called from dial_new. */
 	if (d->open == 0)
 		loop_timer(d->loop, &d->timer, 0);
@@ -139,17 +145,18 @@ on_try(struct watch *w, uint32_t events)
 }
 
 struct dial *
-dial_new(struct loop *loop, const struct address *addresses, size_t count,
+dial_new(struct loop *loop, struct dials *all, const struct found *to,
     uint16_t port, void (*done)(struct dial *d), void *arg)
 {
 	struct dial *d = mem_zalloc(sizeof(*d));
 
 	d->loop = loop;
+	d->all = all;
 	d->done = done;
 	d->arg = arg;
 	d->port = port;
 	d->timer.fire = on_timer;
-	put_in_turn(d, addresses, count);
+	put_in_turn(d, to->address, to->count);
 	for (size_t i = 0; i < d->count; i++)
 		d->tries[i] = (struct dial_try){
 		    .watch = {.ready = on_try, .fd = -1},

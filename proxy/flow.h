@@ -28,6 +28,9 @@ struct side {
 	bool reset; /* it is gone, and not in order */
 };
 
+/* A socket that becomes a side's, or one that listens for such: nothing waits
+ * to be sent together, and who is gone without a word is noticed. */
+void side_set_up(int fd);
 void side_init(struct side *s);
 void side_note(struct side *s, uint32_t events);
 void side_close(struct loop *l, struct side *s);

@@ -289,13 +289,8 @@ tell(struct ledger *l, const struct ledger_entry *x)
 }
 
 void
-ledger_settle(struct ledger *l)
+ledger_end(struct ledger *l)
 {
-	int64_t now = clock_mono_ms();
-
-	if (now - l->second < 1000)
-		return;
-	l->second = now;
 	l->told = 0;
 	if (l->omitted == 0)
 		return;
@@ -304,6 +299,17 @@ ledger_settle(struct ledger *l)
 	jw_int(&w, "count", (int64_t)l->omitted);
 	l->omitted = 0;
 	end_line(l, &w);
+}
+
+void
+ledger_settle(struct ledger *l)
+{
+	int64_t now = clock_mono_ms();
+
+	if (now - l->second < 1000)
+		return;
+	l->second = now;
+	ledger_end(l);
 }
 
 void

@@ -72,6 +72,8 @@ uint64_t ledger_log_end(const struct ledger *l);
 /* What was left out, told now where its second is over: the next entry would,
  * but there may be none for long. */
 void ledger_settle(struct ledger *l);
+/* Nothing more comes: what was left out is told now. */
+void ledger_end(struct ledger *l);
 
 /* Called after each line (one listener: the control socket). */
 void ledger_listen(struct ledger *l, void (*told)(void *arg), void *arg);

@@ -21,8 +21,9 @@
 #define EXIT_USAGE 2
 #define VERSION "0.1.0"
 
-/* Beside two for each connection: pipes, name servers, the control's. */
-#define DESCRIPTORS_MORE 256
+/* Beside two for each connection: those that are one too many, DIALS_MORE,
+ * pipes, name servers, the control's. */
+#define DESCRIPTORS_MORE 384
 
 static const char usage[] =
     "usage: sbx-proxy --listen ADDR:PORT --policy FILE [options]\n"
@@ -197,8 +198,10 @@ make_all(struct serving *s, const struct options *o, struct err *e)
 static void
 end_all(struct serving *s)
 {
-	control_free(s->control);
+	/* Who follows the log hears how the connections ended. */
 	proxy_free(s->proxy);
+	ledger_end(s->ledger);
+	control_free(s->control);
 	ledger_free(s->ledger);
 	resolver_free(s->resolver);
 	loop_free(s->loop);

@@ -5,8 +5,6 @@
 #include "lib/mem.h"
 
 #include <errno.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -82,7 +80,6 @@ proxy_new(struct loop *loop, int listener, struct resolver *resolver,
     struct ledger *ledger, const struct limits *limits)
 {
 	struct proxy *p = mem_zalloc(sizeof(*p));
-	int on = 1;
 
 	p->loop = loop;
 	p->resolver = resolver;
@@ -93,7 +90,7 @@ proxy_new(struct loop *loop, int listener, struct resolver *resolver,
 	p->listener.fd = listener;
 	p->listener.ready = on_connection;
 	/* Its connections inherit it. */
-	(void)setsockopt(listener, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+	side_set_up(listener);
 	start_accepting(p);
 	return p;
 }

@@ -4,6 +4,7 @@
 #ifndef SBX_PROXY_PROXY_H
 #define SBX_PROXY_PROXY_H
 
+#include "dial.h"
 #include "head.h"
 #include "ledger.h"
 #include "loop.h"
@@ -30,6 +31,7 @@ struct proxy {
 	struct resolver *resolver;
 	struct limits limits;
 	struct pipes pipes;
+	struct dials dials;
 	struct address own; /* where it can be reached from where it dials */
 	uint16_t own_port;  /* 0: nowhere */
 

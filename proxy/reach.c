@@ -68,10 +68,10 @@ on_dialled(struct dial *d)
 }
 
 static enum client_state
-begin_dial(struct client *c, const struct address *addresses, size_t count)
+begin_dial(struct client *c, const struct found *to)
 {
 	c->dial = dial_new(
-	    c->p->loop, addresses, count, c->request.port, on_dialled, c);
+	    c->p->loop, &c->p->dials, to, c->request.port, on_dialled, c);
 	client_deadline(c, c->p->limits.connect_ms);
 	return CLIENT_DIAL;
 }
@@ -94,20 +94,19 @@ static enum client_state
 dial_admitted(struct client *c, const struct address *found, size_t count)
 {
 	struct request *r = &c->request;
-	struct address admitted[RESOLVE_MOST];
+	struct found admitted = {.count = 0};
 	const char *kind, *first = NULL; /* of the first, where it is refused */
-	size_t n = 0;
 
 	for (size_t i = 0; i < count; i++) {
 		kind = policy_refuses_address(
 		    c->p->policy, &r->host, &found[i], r->port);
 		if (kind == NULL)
-			admitted[n++] = found[i];
+			admitted.address[admitted.count++] = found[i];
 		else if (i == 0)
 			first = kind;
 	}
-	return n > 0 ? begin_dial(c, admitted, n)
-		     : refuse_found(c, &found[0], first);
+	return admitted.count > 0 ? begin_dial(c, &admitted)
+				  : refuse_found(c, &found[0], first);
 }
 
 static enum client_state

@@ -10,6 +10,24 @@
 #include <sys/socket.h>
 
 void
+side_set_up(int fd)
+{
+	static const struct {
+		int level, name, value;
+	} options[] = {
+	    {IPPROTO_TCP, TCP_NODELAY, 1},
+	    {SOL_SOCKET, SO_KEEPALIVE, 1},
+	    {IPPROTO_TCP, TCP_KEEPIDLE, 60}, /* seconds */
+	    {IPPROTO_TCP, TCP_KEEPINTVL, 15},
+	    {IPPROTO_TCP, TCP_KEEPCNT, 4},
+	};
+
+	for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++)
+		(void)setsockopt(fd, options[i].level, options[i].name,
+		    &options[i].value, sizeof(options[i].value));
+}
+
+void
 side_init(struct side *s)
 {
 	*s = (struct side){

@@ -265,6 +265,28 @@ proxy_answer(const struct proxy_fixture *f)
 	return fd;
 }
 
+int
+proxy_black_hole(int *ret_port)
+{
+	struct sockaddr_in addr = {.sin_family = AF_INET}; /* all of loopback */
+	socklen_t size = sizeof(addr);
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	assert_int_equal(bind(fd, (struct sockaddr *)&addr, size), 0);
+	assert_int_equal(listen(fd, 0), 0);
+	assert_int_equal(getsockname(fd, (struct sockaddr *)&addr, &size), 0);
+	for (int i = 0; i < 4; i++) {
+		int one = socket(
+		    AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+		/* It stays open until the test ends. */
+		if (connect(one, (struct sockaddr *)&addr, size) != 0)
+			assert_int_equal(errno, EINPROGRESS);
+	}
+	*ret_port = ntohs(addr.sin_port);
+	return fd;
+}
+
 void
 proxy_is_quiet(const struct proxy_fixture *f)
 {

@@ -54,6 +54,10 @@ int proxy_answer(const struct proxy_fixture *f);
 /* The origin has got none. */
 void proxy_is_quiet(const struct proxy_fixture *f);
 
+/* A listener that takes no more connections, on all of loopback: what is sent
+ * there is dropped. */
+int proxy_black_hole(int *ret_port);
+
 /* A connection to the origin, that a CONNECT for that "HOST:PORT" made; the
  * other end is *ret_origin. "$O" is replaced. */
 int proxy_tunnel(

@@ -270,6 +270,148 @@ what_was_decided_is_counted(void **state)
 	proxy_stop(&f);
 }
 
+/* Up to its line feed; in a static buffer. */
+static const char *
+hear_line(int fd)
+{
+	static char line[PROXY_TEXT];
+	size_t size = 0;
+
+	do {
+		proxy_must_be_readable(fd, "a line");
+		if (recv(fd, line + size, 1, 0) != 1)
+			fail_msg("it ends");
+	} while (line[size++] != '\n' && size < sizeof(line) - 1);
+	line[size] = '\0';
+	return line;
+}
+
+static void
+who_follows_the_log_hears_how_tunnels_ended(void **state)
+{
+	struct proxy_fixture f;
+	struct err e = ERR_INIT;
+	int fd[3], origin[3], log;
+	size_t lines = 0;
+
+	(void)state;
+	start_with_control(&f);
+	log = fd_connect_unix(proxy_path(&f, "control"), 5000, &e);
+	check_ok(log, &e);
+	proxy_say(&f, log, "log 0\n");
+	fd[0] = proxy_call(&f);
+	proxy_say(&f, fd[0], "GET / HTTP/1.1\r\n\r\n");
+	(void)proxy_rest(fd[0]);
+	(void)close(fd[0]);
+	assert_non_null(strstr(hear_line(log), "\"malformed\""));
+	for (int i = 0; i < 3; i++)
+		fd[i] = proxy_tunnel(&f, "origin.test:$O", &origin[i]);
+	proxy_stop(&f);
+	for (const char *at = proxy_rest(log); *at != '\0'; lines++) {
+		const char *end = strchr(at, '\n');
+
+		assert_non_null(end);
+		assert_non_null(strstr(at, "\"verdict\":\"allowed\""));
+		at = end + 1;
+	}
+	assert_int_equal(lines, 3);
+	(void)close(log);
+	for (int i = 0; i < 3; i++) {
+		(void)close(fd[i]);
+		(void)close(origin[i]);
+	}
+}
+
+/* Sixteen addresses each, that are tried one beside the other, but not all by
+ * everybody: there are descriptors left for who has a better host. */
+static void
+dials_in_vain_take_a_bounded_number_of_descriptors(void **state)
+{
+	static const char *const more[] = {"--connections", "40", "--control",
+	    "control", "--connect-ms", "60000", NULL};
+	const int most = 2 * 40 + 128; /* DIALS_MORE */
+	struct proxy_fixture f;
+	char text[256], addresses[256] = "";
+	int port, fd[40], hole = proxy_black_hole(&port), before;
+
+	(void)state;
+	for (int i = 1; i <= 16; i++)
+		(void)snprintf(addresses + strlen(addresses), 16,
+		    "%s127.0.1.%d", i > 1 ? " " : "", i);
+	(void)snprintf(
+	    text, sizeof(text), "hole.test:%d\nprivate 127.0.0.0/8\n", port);
+	proxy_start(&f, text, more);
+	before = proxy_descriptors(&f);
+	f.ttl = 255;
+	(void)snprintf(text, sizeof(text),
+	    "CONNECT hole.test:%d HTTP/1.1\r\nHost: hole.test\r\n\r\n", port);
+	for (int i = 0; i < 40; i++) {
+		fd[i] = proxy_call(&f);
+		proxy_say(&f, fd[i], text);
+	}
+	proxy_name(&f, "hole.test", addresses, "");
+	wait_until(proxy_descriptors(&f) >= before + most, 20000);
+	for (int i = 0; i < 40; i++) {
+		/* There may be some for names, and what asks for counts. */
+		assert_true(proxy_descriptors(&f) <= before + most + 8);
+		assert_non_null(strstr(counts(&f), "\"connections\":40"));
+		(void)poll(NULL, 0, 20); /* they would become more */
+	}
+	for (int i = 0; i < 40; i++)
+		(void)close(fd[i]);
+	(void)close(hole);
+	proxy_stop(&f);
+}
+
+/* Established sockets at that place in the proxy's table of TCP; of column 1
+ * the local, of 2 the remote port. *ret_kept: those with a timer that sees
+ * whether the other end is still there. */
+static int
+sockets_at(int column, int port, int *ret_kept)
+{
+	FILE *table = fopen("/proc/net/tcp", "re");
+	char line[256];
+	int count = 0;
+
+	assert_non_null(table);
+	for (*ret_kept = 0; fgets(line, sizeof(line), table) != NULL;) {
+		unsigned ports[2], state, timer;
+
+		if (sscanf(line, " %*d: %*8x:%x %*8x:%x %x %*x:%*x %x:",
+			&ports[0], &ports[1], &state, &timer) != 4 ||
+		    (int)ports[column - 1] != port || state != 1)
+			continue;
+		count++;
+		*ret_kept += timer == 2;
+	}
+	(void)fclose(table);
+	return count;
+}
+
+static bool
+all_are_kept(int column, int port)
+{
+	int kept, count = sockets_at(column, port, &kept);
+
+	return count > 0 && kept == count;
+}
+
+static void
+ends_that_are_gone_without_a_word_are_noticed(void **state)
+{
+	struct proxy_fixture f;
+	int fd, origin;
+
+	(void)state;
+	proxy_start(&f, NULL, NULL);
+	fd = proxy_tunnel(&f, "origin.test:$O", &origin);
+	wait_until(all_are_kept(1, f.port), 20000);
+	wait_until(all_are_kept(2, f.origin_port), 20000);
+	(void)close(fd);
+	(void)close(origin);
+	proxy_stop(&f);
+}
+
 int
 main(void)
 {
@@ -281,6 +423,10 @@ main(void)
 	    cmocka_unit_test(a_changed_policy_ends_what_it_does_not_admit),
 	    cmocka_unit_test(a_changed_policy_holds_for_what_is_looked_up),
 	    cmocka_unit_test(what_was_decided_is_counted),
+	    cmocka_unit_test(
+		dials_in_vain_take_a_bounded_number_of_descriptors),
+	    cmocka_unit_test(ends_that_are_gone_without_a_word_are_noticed),
+	    cmocka_unit_test(who_follows_the_log_hears_how_tunnels_ended),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

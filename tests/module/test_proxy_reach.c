@@ -158,30 +158,6 @@ what_cannot_be_reached_is_502(void **state)
 	proxy_stop(&f);
 }
 
-/* A listener that takes no more connections: what is sent there is dropped. */
-static int
-open_black_hole(int *ret_port)
-{
-	struct sockaddr_in addr = {
-	    .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-	socklen_t size = sizeof(addr);
-	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-
-	assert_int_equal(bind(fd, (struct sockaddr *)&addr, size), 0);
-	assert_int_equal(listen(fd, 0), 0);
-	assert_int_equal(getsockname(fd, (struct sockaddr *)&addr, &size), 0);
-	for (int i = 0; i < 4; i++) {
-		int one = socket(
-		    AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-
-		/* It stays open until the test ends. */
-		if (connect(one, (struct sockaddr *)&addr, size) != 0)
-			assert_int_equal(errno, EINPROGRESS);
-	}
-	*ret_port = ntohs(addr.sin_port);
-	return fd;
-}
-
 static void
 what_takes_too_long_is_504(void **state)
 {
@@ -190,7 +166,7 @@ what_takes_too_long_is_504(void **state)
 	struct proxy_fixture f;
 	char policy[256], place[64];
 	int fd, origin, port;
-	int hole = open_black_hole(&port);
+	int hole = proxy_black_hole(&port);
 
 	(void)state;
 	(void)snprintf(policy, sizeof(policy),
