@@ -89,12 +89,13 @@ kernel_has_overlay(void)
 
 /* -- by trying ------------------------------------------------------------- */
 
-/* That this process may not, or not now, says nothing of the file system. */
+/* That this process may not, or not now, says nothing of the file system; nor
+ * does a layer that whoever empties the trash took away. */
 static enum verdict
 failed(void)
 {
 	static const int other[] = {
-	    EPERM, ENOSYS, ENOSPC, EDQUOT, ENOMEM, EMFILE, ENFILE};
+	    ENOENT, EPERM, ENOSYS, ENOSPC, EDQUOT, ENOMEM, EMFILE, ENFILE};
 
 	for (size_t i = 0; i < sizeof(other) / sizeof(other[0]); i++)
 		if (errno == other[i])
