@@ -45,9 +45,10 @@ out_of_sight(const struct run *run, struct err *e)
 {
 	return err_set(e, ERR_CONFLICT,
 	    "The warm volume of run %s is not mounted where this process can "
-	    "see it: the Docker engine mounts in a mount namespace of its own. "
-	    "Start the engine without PrivateMounts, PrivateTmp and "
-	    "MountFlags=slave in its unit, and make the run anew.",
+	    "see it. Either the Docker engine mounts in a mount namespace of "
+	    "its own: take PrivateMounts and MountFlags out of its unit. Or it "
+	    "was restarted under the run (live-restore, before version 24). "
+	    "Then make the run anew.",
 	    run->id);
 }
 

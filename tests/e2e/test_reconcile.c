@@ -2,6 +2,7 @@
  * whatever was done to Docker or Redis; and no live run is harmed by it. */
 #include "dockerd.h"
 #include "harness.h"
+#include "templates.h"
 #include "views.h"
 
 #include <fcntl.h>
@@ -19,6 +20,7 @@
 
 /* Runs that live through everything from the second test on. */
 static char lasting[2][ULID_SIZE];
+static char warm[ULID_SIZE]; /* one with a warm volume */
 static int64_t lasting_since;
 
 /* The instance's, made by nobody: never started, and of no record. */
@@ -41,6 +43,9 @@ teardown(void **state)
 
 	for (size_t i = 0; i < 2; i++)
 		run_end(lasting[i]);
+	run_end(warm);
+	if (warm[0] != '\0')
+		template_drop("acme/kept");
 	rc = stack_stop(state);
 	dockerd_stop();
 	return rc;
@@ -126,6 +131,22 @@ run_kept(char ret_id[ULID_SIZE])
 	    ret_id);
 }
 
+/* Booted from the template that another left. */
+static void
+warm_kept(void)
+{
+	char cold[ULID_SIZE];
+	REPLY_AUTO first =
+	    template_run(IMAGE_PLAIN, "acme/kept", "/srv/kept", cold);
+
+	template_says(cold, "/srv/kept", "mkdir web; echo >web/go.mod", "");
+	template_made(cold, NULL);
+	run_end(cold);
+	REPLY_AUTO r =
+	    template_run(IMAGE_PLAIN, "acme/kept", "/srv/kept", warm);
+	assert_true(json_is_true(json_at(r.json, "warm.booted")));
+}
+
 /* -- the engine ------------------------------------------------------------ */
 
 static void
@@ -176,7 +197,6 @@ runs_outlive_an_engine_with_live_restore(void **state)
 	dockerd_live_restore(true);
 	for (size_t i = 0; i < 2; i++)
 		run_kept(lasting[i]);
-	lasting_since = clock_mono_ms();
 	restart_under(SIGTERM, "91111.1");
 	check_lasting();
 	restart_under(SIGKILL, "92222.1");
@@ -184,6 +204,8 @@ runs_outlive_an_engine_with_live_restore(void **state)
 	views_await(TICKS_MS);
 	for (size_t i = 0; i < 2; i++)
 		assert_true(is_state(lasting[i], "running"));
+	warm_kept();
+	lasting_since = clock_mono_ms();
 }
 
 /* -- containers ------------------------------------------------------------ */
@@ -381,6 +403,7 @@ a_flushed_redis_loses_no_run(void **state)
 	(void)state;
 	wait_until(clock_mono_ms() - lasting_since > GRACE_MS, GRACE_MS);
 	REPLY_AUTO run = http_do("GET", run_url(lasting[1], ""), NULL, NULL);
+	REPLY_AUTO with = http_do("GET", run_url(warm, ""), NULL, NULL);
 	freeReplyObject(redis_do("FLUSHALL"));
 	views_await(TICKS_MS);
 	check_lasting();
@@ -394,6 +417,11 @@ a_flushed_redis_loses_no_run(void **state)
 		assert_true(json_equal(
 		    json_at(again.json, kept[i]), json_at(run.json, kept[i])));
 	}
+	REPLY_AUTO kept = http_do("GET", run_url(warm, ""), NULL, NULL);
+	assert_true(
+	    json_equal(json_at(kept.json, "warm"), json_at(with.json, "warm")));
+	template_says(warm, "/srv/kept", "ls", "web\n");
+	template_made(warm, NULL);
 }
 
 int
