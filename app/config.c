@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#define NEAR 2		      /* letters that a variable's name may be off */
 #define EGRESS_ALLOW_MAX 4096 /* the proxy takes twice as many in all */
 
 enum type { TYPE_INT, TYPE_BOOL, TYPE_STR, TYPE_PATH };
@@ -285,6 +286,84 @@ config_read(struct config *ret_config, struct err *e)
 	}
 	*ret_config = c;
 	return 0;
+}
+
+/* -- what is in no table --------------------------------------------------- */
+
+/* Of scripts, clients and tests; one that ends with '_' is a beginning. */
+static const char *const of_others[] = {
+    "SBX_ENGINE_CONFIG", "SBX_TOKEN", "SBX_URL", "SBX_TEST_", "SBX_BENCH_"};
+
+static bool
+is_known(const char *name)
+{
+	for (size_t i = 0; i < VARIABLES; i++)
+		if (str_eq(name, variables[i].name))
+			return true;
+	for (size_t i = 0; i < sizeof(of_others) / sizeof(of_others[0]); i++)
+		if (str_eq(name, of_others[i]) ||
+		    (str_ends(of_others[i], "_") &&
+			str_starts(name, of_others[i])))
+			return true;
+	return false;
+}
+
+/* How many letters of a have to be changed, put in or left out for b: a row of
+ * Levenshtein's table after the other. */
+static size_t
+distance(const char *a, const char *b)
+{
+	size_t row[CONFIG_NAME + 1], size = strlen(b);
+
+	for (size_t i = 0; i <= size; i++)
+		row[i] = i;
+	for (size_t above = row[0]; *a != '\0'; a++, above = row[0]) {
+		row[0]++;
+		for (size_t i = 1; i <= size; i++) {
+			size_t changed = above + (*a != b[i - 1]);
+
+			above = row[i];
+			row[i] = row[i] < row[i - 1] ? row[i] : row[i - 1];
+			row[i] = row[i] + 1 < changed ? row[i] + 1 : changed;
+		}
+	}
+	return row[size];
+}
+
+static const char *
+nearest(const char *name)
+{
+	size_t least = NEAR + 1;
+	const char *meant = NULL;
+
+	for (size_t i = 0; i < VARIABLES; i++) {
+		size_t far = distance(name, variables[i].name);
+
+		if (far >= least)
+			continue;
+		least = far;
+		meant = variables[i].name;
+	}
+	return meant;
+}
+
+bool
+config_unknown(size_t *at, char ret_name[CONFIG_NAME], const char **ret_meant)
+{
+	for (; environ[*at] != NULL; ++*at) {
+		const char *setting = environ[*at];
+
+		if (!str_starts(setting, "SBX_"))
+			continue;
+		(void)snprintf(ret_name, CONFIG_NAME, "%.*s",
+		    (int)strcspn(setting, "="), setting);
+		if (is_known(ret_name))
+			continue;
+		*ret_meant = nearest(ret_name);
+		++*at;
+		return true;
+	}
+	return false;
 }
 
 /* The text of one row, folded at 60 columns. */

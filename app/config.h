@@ -9,6 +9,8 @@
 
 #include "lib/err.h"
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 
@@ -33,6 +35,16 @@ struct config {
  * that names the variable, the value and the rule; the caller exits with 2.
  */
 int config_read(struct config *ret_config, struct err *e);
+
+/*
+ * The next SBX_* variable of the environment that is in no table here: a slip
+ * of the pen, most likely, since it has no effect. *at is 0 at first. False
+ * where there is none any more. *ret_meant is the variable that is spelled
+ * nearly so, or NULL.
+ */
+#define CONFIG_NAME 64
+bool config_unknown(
+    size_t *at, char ret_name[CONFIG_NAME], const char **ret_meant);
 
 /* The table for --help: name, type with bounds, default, meaning. */
 void config_help(FILE *to);

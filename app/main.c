@@ -176,6 +176,22 @@ run(const struct config *config, const struct options *o, struct err *e)
 				 : run_worker(config, instance, o, e);
 }
 
+static void
+log_unknown(void)
+{
+	char name[CONFIG_NAME];
+	const char *meant;
+	size_t at = 0;
+
+	while (config_unknown(&at, name, &meant))
+		LOG_EVENT(w, "config.unknown")
+		{
+			jw_str(&w, "variable", name);
+			if (meant != NULL)
+				jw_str(&w, "meant", meant);
+		}
+}
+
 int
 main(int argc, char **argv)
 {
@@ -197,6 +213,7 @@ main(int argc, char **argv)
 		return EXIT_SUCCESS;
 	if (options.check)
 		return check_run(&config);
+	log_unknown();
 	if (run(&config, &options, &e) == 0)
 		return EXIT_SUCCESS;
 	fprintf(stderr, "sbx-app: %s\n", e.text);

@@ -89,9 +89,9 @@ check_label(const char *key, const char *value, size_t size, struct err *e)
 	if (*key == '\0' || strlen(key) > LABEL_KEY_MAX ||
 	    key[strspn(key, letters)] != '\0')
 		return err_set(e, ERR_INPUT,
-		    "labels has a name that is not 1 to %d characters of "
-		    "[A-Za-z0-9._/-].",
-		    LABEL_KEY_MAX);
+		    "labels has the name \"%.100s\", which is not 1 to %d "
+		    "characters of [A-Za-z0-9._/-].",
+		    key, LABEL_KEY_MAX);
 	if (value == NULL)
 		return err_set(
 		    e, ERR_INPUT, "labels.%s must be a string.", key);

@@ -40,7 +40,9 @@ struct sentence {
 
 /* Of commands; the member of the request that is to blame comes first. */
 static const struct sentence of_commands[] = {
-    {WIRE_FAIL_CWD, ERR_INPUT, "cwd: ", ""},
+    {WIRE_FAIL_CWD, ERR_INPUT, "cwd: ",
+	"; it must be a directory already (POST "
+	"/v1/runs/{id}/files/{path}?mkdir=1 makes one)"},
     {WIRE_FAIL_USER, ERR_INPUT, "user: ", ""},
     {WIRE_FAIL_LIMIT, ERR_RUN_EXHAUSTED, "", ""},
     {WIRE_FAIL_FENCED, ERR_LEASE_SUPERSEDED, "superseded: ", ""},

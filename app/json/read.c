@@ -173,14 +173,28 @@ read_member(const json_t *o, const char *name, json_type type, json_t **ret,
 	return 0;
 }
 
-/* One variable; its name is shown only where it is a name. */
+static int
+shown(const char *key)
+{
+	size_t size = strcspn(key, "=");
+
+	if (size > 64)
+		for (size = 64; size > 0 && (key[size] & 0xc0) == 0x80;)
+			size--;
+	return (int)size;
+}
+
+/* One variable. Of what is no name no more is shown than it may have of one:
+ * behind a '=' there may be a value. */
 static int
 check_variable(const char *name, const char *key, const json_t *value,
     const struct read_env_rule *rule, struct err *e)
 {
 	if (!str_is_name(key))
 		return err_set(e, ERR_INPUT,
-		    "%s has a name that is not [A-Za-z_][A-Za-z0-9_]*.", name);
+		    "%s has the name \"%.*s\", which is not "
+		    "[A-Za-z_][A-Za-z0-9_]*.",
+		    name, shown(key), key);
 	if (!json_is_string(value))
 		return err_set(
 		    e, ERR_INPUT, "%s.%.64s must be a string.", name, key);

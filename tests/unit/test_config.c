@@ -57,6 +57,47 @@ an_empty_environment_gives_the_defaults(void **state)
 }
 
 static void
+what_nobody_knows_is_told_with_what_may_be_meant(void **state)
+{
+	static const struct {
+		const char *setting, *meant;
+	} given[] = {{"SBX_SHM_BM", "SBX_SHM_MB"},
+	    {"SBX_MAX_UPLOAD_M", "SBX_MAX_UPLOAD_MB"},
+	    {"SBX_GUESTS", "SBX_GUEST"}, {"SBX_NO_SUCH_THING", NULL}};
+	static const char *const others[] = {
+	    "SBX_GUEST", "SBX_TEST_X", "SBX_TOKEN", "SBXGUEST"};
+	char name[CONFIG_NAME];
+	const char *meant;
+	size_t at = 0, found = 0;
+
+	(void)state;
+	for (size_t i = 0; i < 4; i++)
+		(void)setenv(given[i].setting, "secret", 1);
+	for (size_t i = 0; i < 4; i++)
+		(void)setenv(others[i], "x", 1);
+	while (config_unknown(&at, name, &meant)) {
+		size_t i = 0;
+
+		for (size_t k = 0; k < 4; k++)
+			assert_string_not_equal(name, others[k]);
+		while (i < 4 && !str_eq(given[i].setting, name))
+			i++;
+		if (i == 4) /* of who runs the tests */
+			continue;
+		found++;
+		if (given[i].meant == NULL)
+			assert_null(meant);
+		else
+			assert_string_equal(meant, given[i].meant);
+	}
+	assert_int_equal(found, 4);
+	for (size_t i = 0; i < 4; i++) {
+		(void)unsetenv(given[i].setting);
+		(void)unsetenv(others[i]);
+	}
+}
+
+static void
 an_empty_value_counts_as_unset_but_for_the_cache(void **state)
 {
 	struct config c;
@@ -227,6 +268,8 @@ main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test_setup(
 		an_empty_environment_gives_the_defaults, clear),
+	    cmocka_unit_test_setup(
+		what_nobody_knows_is_told_with_what_may_be_meant, clear),
 	    cmocka_unit_test_setup(
 		an_empty_value_counts_as_unset_but_for_the_cache, clear),
 	    cmocka_unit_test_setup(

@@ -175,7 +175,9 @@ refusals_become_errors(void **state)
 	struct play p = begin(&frame, 1, false, 0, NULL);
 	assert_null(p.guest);
 	assert_int_equal(p.e.kind, ERR_INPUT);
-	assert_string_equal(p.e.text, "cwd: cannot enter /nope");
+	assert_string_equal(p.e.text,
+	    "cwd: cannot enter /nope; it must be a directory already (POST "
+	    "/v1/runs/{id}/files/{path}?mkdir=1 makes one)");
 	finish(&p);
 }
 
