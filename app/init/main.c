@@ -77,8 +77,6 @@ main(int argc, char **argv)
 		return copy_run(argv[3], argv[5]);
 	if (argc == 2 && str_eq(argv[1], "--help"))
 		return usage(stdout);
-	if (argc == 2 && str_eq(argv[1], "--help"))
-		return usage(stdout);
 	if (argc == 2 && str_eq(argv[1], "version")) {
 		(void)printf("sbx-init, wire version %d\n", WIRE_VERSION);
 		return 0;
