@@ -17,7 +17,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define MOVE_DEPTH 100000
+#define MOVE_DEPTH 10000
 #define PASSES 100 /* over a directory that others fill meanwhile */
 
 /* ioctl_iflags(2): musl has no <linux/fs.h>. */
@@ -88,12 +88,12 @@ static int
 remove_name(int dir, const char *name, int flags)
 {
 	int rc = unlinkat(dir, name, flags);
+	int error = errno;
 
-	if (rc != 0 && (errno == EPERM || errno == EACCES)) {
-		int error = errno;
-
-		rc = unlock_entry(dir, name) ? unlinkat(dir, name, flags) : -1;
-		if (rc != 0 && errno != ENOENT)
+	if (rc != 0 && (error == EPERM || error == EACCES)) {
+		if (unlock_entry(dir, name))
+			rc = unlinkat(dir, name, flags);
+		else
 			errno = error;
 	}
 	return rc != 0 && errno == ENOENT ? 0 : rc;
