@@ -7,6 +7,15 @@
 #include "client.h"
 #include "lib/ulid.h"
 
+#include <sys/types.h>
+
+/* A server on this box's loopback that answers every request with "hello";
+ * until the process ends. Its port. */
+int egress_server(void);
+
+/* The process that serves that run; 0 for none. */
+pid_t egress_proxy_of(const char *id);
+
 /* A run that has no entries of its own, or this one. */
 void egress_new(const char *entry, char ret_id[ULID_SIZE]);
 

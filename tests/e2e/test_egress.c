@@ -1,6 +1,7 @@
 /* Runs with network "allowlist": what they reach, and that their proxies live
  * and die with them (DESIGN 5). The servers are this process' own. */
 #include "../port.h"
+#include "egress.h"
 #include "harness.h"
 #include "views.h"
 
@@ -18,47 +19,7 @@
 #define KEPT_MS 60000  /* some rounds of the reaper's sweep */
 #define GRACE_MS 60000 /* DESIGN 7 */
 
-/* -- a server -------------------------------------------------------------- */
-
-static int server_fd = -1, port, other_port;
-
-/* A request at a time is enough. */
-static void *
-serve(void *arg)
-{
-	static const char answer[] = "HTTP/1.1 200 OK\r\nContent-Length: 6\r\n"
-				     "Connection: close\r\n\r\nhello\n";
-	char bytes[4096];
-
-	(void)arg;
-	for (;;) {
-		struct err ignored = ERR_INIT;
-		FD_AUTO fd = accept4(server_fd, NULL, NULL, SOCK_CLOEXEC);
-
-		if (fd < 0 && errno != EINTR && errno != ECONNABORTED)
-			return NULL;
-		if (fd >= 0 && read(fd, bytes, sizeof(bytes)) > 0)
-			(void)fd_write_all(fd, answer, sizeof(answer) - 1,
-			    clock_mono_ms() + 5000, &ignored);
-	}
-}
-
-static void
-start_server(void)
-{
-	static pthread_t thread;
-
-	port = port_free();
-	struct sockaddr_in addr = {.sin_family = AF_INET,
-	    .sin_port = htons((uint16_t)port),
-	    .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-	server_fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	assert_int_equal(
-	    bind(server_fd, (struct sockaddr *)&addr, sizeof(addr)), 0);
-	assert_int_equal(listen(server_fd, 64), 0);
-	assert_int_equal(pthread_create(&thread, NULL, serve, NULL), 0);
-	(void)pthread_detach(thread);
-}
+static int port, other_port;
 
 /* -- runs ------------------------------------------------------------------ */
 
@@ -87,7 +48,7 @@ setup(void **state)
 	static const char *const env[] = {"SBX_EGRESS_ALLOW=box.example", NULL};
 
 	(void)state;
-	start_server();
+	port = egress_server();
 	other_port = port_free();
 	stack_start(env);
 	image_need(IMAGE_PLAIN);
@@ -140,20 +101,6 @@ static bool
 is_denied(const char *id, int to)
 {
 	return is_answered(id, to, "403 ");
-}
-
-/* The process that serves that run; 0 for none. */
-static pid_t
-proxy_of(const char *id)
-{
-	static struct proc all[PROC_MOST];
-	size_t count = proc_all(all);
-
-	for (size_t i = 0; i < count; i++)
-		if (str_eq(all[i].name, "sbx-proxy") && all[i].state != 'Z' &&
-		    proc_has(all[i].pid, "cmdline", id))
-			return all[i].pid;
-	return 0;
 }
 
 static bool
@@ -316,7 +263,7 @@ a_run_that_is_gone_leaves_nothing_of_its_proxy(void **state)
 
 	(void)state;
 	run_from(body_for(port), id);
-	pid_t proxy = proxy_of(id);
+	pid_t proxy = egress_proxy_of(id);
 	assert_true(proxy > 0 && has_directory(id));
 	run_end(id);
 	assert_false(proc_alive(proxy));
@@ -325,10 +272,10 @@ a_run_that_is_gone_leaves_nothing_of_its_proxy(void **state)
 	json_t *body = body_for(port);
 	json_object_set_new(body, "ttlSec", json_integer(2));
 	run_from(body, id);
-	proxy = proxy_of(id);
+	proxy = egress_proxy_of(id);
 	assert_true(proxy > 0);
 	wait_until(!has_directory(id) && !proc_alive(proxy), END_MS);
-	assert_int_equal(proxy_of(id), 0);
+	assert_int_equal(egress_proxy_of(id), 0);
 }
 
 /* -- what is done to it ---------------------------------------------------- */
@@ -336,7 +283,7 @@ a_run_that_is_gone_leaves_nothing_of_its_proxy(void **state)
 static bool
 has_new_proxy(const char *id, pid_t old)
 {
-	pid_t now = proxy_of(id);
+	pid_t now = egress_proxy_of(id);
 
 	return now != 0 && now != old;
 }
@@ -344,7 +291,7 @@ has_new_proxy(const char *id, pid_t old)
 static void
 a_proxy_that_was_killed_is_started_again(void **state)
 {
-	pid_t old = proxy_of(lasting);
+	pid_t old = egress_proxy_of(lasting);
 
 	(void)state;
 	assert_int_equal(kill(old, SIGKILL), 0);
@@ -356,7 +303,7 @@ a_proxy_that_was_killed_is_started_again(void **state)
 static void
 a_proxy_that_hangs_is_replaced(void **state)
 {
-	pid_t old = proxy_of(lasting);
+	pid_t old = egress_proxy_of(lasting);
 
 	(void)state;
 	assert_int_equal(kill(old, SIGSTOP), 0);
@@ -384,7 +331,7 @@ a_container_restarted_by_hand_gets_a_new_proxy(void **state)
 
 	(void)state;
 	run_from(body_for(port), id);
-	pid_t old = proxy_of(id);
+	pid_t old = egress_proxy_of(id);
 	act_on(id, "/restart?t=0");
 	wait_until(has_new_proxy(id, old), KEPT_MS);
 	assert_false(proc_alive(old));
@@ -400,7 +347,7 @@ runs_go_on_under_the_lists_of_a_new_configuration(void **state)
 	char wide[80];
 
 	(void)state;
-	pid_t proxy = proxy_of(lasting);
+	pid_t proxy = egress_proxy_of(lasting);
 	(void)snprintf(
 	    wide, sizeof(wide), "SBX_EGRESS_ALLOW=127.0.0.1:%d", other_port);
 	assert_true(is_denied(lasting, other_port));
@@ -412,7 +359,8 @@ runs_go_on_under_the_lists_of_a_new_configuration(void **state)
 	stack_restart(SIGTERM);
 	wait_until(is_denied(lasting, other_port), KEPT_MS);
 	assert_true(reaches(lasting, port));
-	assert_int_equal(proxy_of(lasting), proxy); /* it was told, not cut */
+	assert_int_equal(
+	    egress_proxy_of(lasting), proxy); /* it was told, not cut */
 }
 
 static void
@@ -445,7 +393,7 @@ entries_that_were_taken_away_are_gone(void **state)
 static void
 a_flush_and_the_death_of_everything_lose_no_proxy(void **state)
 {
-	pid_t old = proxy_of(lasting);
+	pid_t old = egress_proxy_of(lasting);
 	char erase[160];
 
 	(void)state;
