@@ -26,14 +26,20 @@ copy_id(const char *id, char to[IMAGE_ID_SIZE], struct err *e)
 	return 0;
 }
 
-/* The engine tells of a full disk in the kernel's words alone. */
+int
+commit_full(struct err *e)
+{
+	return err_set(e, ERR_FILE_SPACE,
+	    "The disk on which the engine keeps images is full.");
+}
+
+/* The engine tells of it in the kernel's words alone. */
 static int
 explain(struct err *e)
 {
 	if (strstr(e->text, "no space left") != NULL ||
 	    strstr(e->text, "quota exceeded") != NULL)
-		return err_set(e, ERR_FILE_SPACE,
-		    "The disk on which the engine keeps images is full.");
+		return commit_full(e);
 	return -1;
 }
 

@@ -18,6 +18,9 @@
 
 #define IMAGE_ID_SIZE 80
 
+/* Fill *e with that. Returns -1. */
+int commit_full(struct err *e);
+
 struct commit_watch {
 	bool (*gone)(void *arg);
 	void *arg;

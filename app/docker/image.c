@@ -35,6 +35,7 @@ read_info(const struct buf *body, struct image_info *ret_info, struct err *e)
 	const char *id = json_string_value(json_object_get(answer, "Id"));
 	const json_t *config = json_object_get(answer, "Config");
 	const char *user = json_string_value(json_object_get(config, "User"));
+	const json_t *dir = json_object_get(config, "WorkingDir");
 
 	if (id == NULL)
 		return err_set(e, ERR_ENGINE, "Docker's image makes no sense");
@@ -42,6 +43,7 @@ read_info(const struct buf *body, struct image_info *ret_info, struct err *e)
 	ret_info->user = mem_strdup(user != NULL ? user : "");
 	ret_info->healthcheck =
 	    json_is_object(json_object_get(config, "Healthcheck"));
+	ret_info->working_dir = json_string_length(dir) > 0;
 	ret_info->layers = (int64_t)json_array_size(
 	    json_object_get(json_object_get(answer, "RootFS"), "Layers"));
 	ret_info->bytes = json_integer_value(json_object_get(answer, "Size"));

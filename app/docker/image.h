@@ -12,6 +12,7 @@ struct image_info {
 	char *id;	  /* sha256:... */
 	char *user;	  /* "" is root */
 	bool healthcheck; /* it has one that could run */
+	bool working_dir; /* it names one */
 	int64_t layers, bytes;
 	char *config; /* its Config, JSON text */
 };

@@ -56,7 +56,9 @@ copy_run(const char *from, const char *to)
 		return fail(to, strerror(errno));
 	if (tree_empty(target, NULL, &e) != 0)
 		return fail(to, e.text);
-	if (tree_copy(source, target, NULL, &sum, &e) != 0)
-		return fail(from, e.text);
+	if (tree_copy(source, target, NULL, &sum, &e) != 0) {
+		(void)fail(from, e.text);
+		return e.kind == ERR_FILE_SPACE ? ENOSPC : 1;
+	}
 	return 0;
 }

@@ -7,7 +7,8 @@
 #define SBX_INIT_COPY_H
 
 /* What was in to goes; where there is no such directory it is made, parents
- * along. Returns the exit status: 0, or 1 with a line on standard error. */
+ * along. Returns the exit status: 0, or 1 with a line on standard error;
+ * ENOSPC where the disk is full. */
 int copy_run(const char *from, const char *to);
 
 #endif

@@ -9,12 +9,12 @@
 #include "run/env.h"
 #include "run/place.h"
 #include "run/reach.h"
+#include "run/snapshot.h"
 #include "run/warm.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#define SNAPSHOT_PREFIX "teploy-sbx-snap:"
 #define LABELS 18
 #define REFRESH_MS 4000 /* of the creating mark, RUN_CREATING_MS long */
 
@@ -26,6 +26,9 @@ struct making {
 	const char *id; /* NULL until there is a record */
 	int64_t refreshed;
 	bool healthcheck; /* the image has one */
+	/* A working directory that it names is not to be made: where a snapshot
+	 * has none, its run removed it. */
+	bool no_working_dir;
 };
 
 /* A refresh that fails is seen by run_started, which finds no record or another
@@ -168,6 +171,7 @@ make_container(struct making *m, const struct run *run, struct arena *a,
 	    .user = *run->user != '\0' ? "0:0" : "",
 	    .entrypoint = entrypoint,
 	    .no_healthcheck = m->healthcheck,
+	    .working_dir = m->no_working_dir ? "/" : NULL,
 	    .labels = labels,
 	    .label_count = make_labels(ctx, run, a, labels) +
 			   warm_labels(run, labels + LABELS),
@@ -229,7 +233,10 @@ run_make(const struct run_ctx *ctx, const struct run_request *rq,
     const struct run_watch *watch, struct arena *a, struct run *ret_run,
     struct err *e)
 {
-	struct making m = {ctx, watch, rq->idem, NULL, clock_mono_ms(), false};
+	struct making m = {.ctx = ctx,
+	    .watch = watch,
+	    .idem = rq->idem,
+	    .refreshed = clock_mono_ms()};
 	struct image_info image;
 	struct err undo = ERR_INIT;
 
@@ -255,6 +262,8 @@ run_make(const struct run_ctx *ctx, const struct run_request *rq,
 	    .auto_extend = rq->auto_extend,
 	};
 	m.healthcheck = image.healthcheck;
+	m.no_working_dir =
+	    image.working_dir && str_starts(rq->image, SNAPSHOT_PREFIX);
 	image_info_release(&image);
 	if (run_create(ctx->redis, &run, ctx->config->max_memory_mb, e) != 0)
 		return -1;

@@ -96,6 +96,8 @@ stage_copy(const struct run_ctx *ctx, const char *id,
 		return err_wrap(e, "staging");
 	if (code == 0)
 		return 0;
+	if (code == ENOSPC)
+		return commit_full(e);
 	return err_set(e, ERR_ENGINE,
 	    "copying the warm volume ended with exit code %lld",
 	    (long long)code);

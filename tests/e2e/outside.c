@@ -108,6 +108,31 @@ static const struct {
     {IMAGE_DEBIAN, {NULL}},
 };
 
+static void
+run_script(char **argv, const char *name)
+{
+	int status = 0;
+	pid_t pid;
+
+	assert_int_equal(
+	    posix_spawn(&pid, argv[0], NULL, NULL, argv, environ), 0);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	if (status != 0)
+		fail_msg("cannot make the image %s", name);
+}
+
+static void
+need_deep(void)
+{
+	char script[] = "tests/images/deep.sh", plain[] = IMAGE_PLAIN,
+	     deep[] = IMAGE_DEEP, layers[12];
+	char *argv[] = {script, stack.docker, plain, deep, layers, NULL};
+
+	image_need(IMAGE_PLAIN);
+	(void)snprintf(layers, sizeof(layers), "%d", IMAGE_DEEP_LAYERS);
+	run_script(argv, IMAGE_DEEP);
+}
+
 /* The image that was chosen for tests that need a shell and no more is here,
  * under this name. */
 static void
@@ -140,9 +165,11 @@ image_need(const char *name)
 	char *argv[16], scratch[] = "--scratch";
 	char *script = str_eq(name, IMAGE_DEBIAN) ? debian : busybox;
 	size_t argc = 0, i = 0;
-	int status = 0;
-	pid_t pid;
 
+	if (str_eq(name, IMAGE_DEEP)) {
+		need_deep();
+		return;
+	}
 	if (chosen != NULL && *chosen != '\0' && str_eq(name, IMAGE_PLAIN)) {
 		image_choose(chosen, name);
 		return;
@@ -158,13 +185,9 @@ image_need(const char *name)
 	for (size_t k = 0; images[i].argument[k] != NULL; k++)
 		argv[argc++] = strdup(images[i].argument[k]);
 	argv[argc] = NULL;
-	assert_int_equal(
-	    posix_spawn(&pid, script, NULL, NULL, argv, environ), 0);
-	assert_int_equal(waitpid(pid, &status, 0), pid);
+	run_script(argv, name);
 	while (argc > copies)
 		free(argv[--argc]);
-	if (status != 0)
-		fail_msg("cannot make the image %s", name);
 }
 
 /* NULL where Redis cannot be reached. */

@@ -21,8 +21,9 @@ size_t docker_count(void);
 /* A member by path, "State.Pid"; fails the test where it is missing. */
 const json_t *json_at(const json_t *json, const char *path);
 
-/* Run tests/images/busybox.sh (of the last one debian.sh) for this name and
- * variant (below), once; the plain one is $SBX_TEST_IMAGE where that is set. */
+/* Run tests/images/busybox.sh (of the last ones debian.sh, deep.sh) for this
+ * name and variant (below), once; the plain one is $SBX_TEST_IMAGE where that
+ * is set. */
 #define IMAGE_PLAIN "sbx-test:plain"
 #define IMAGE_USER "sbx-test:user"	 /* USER 1000 */
 #define IMAGE_ENTRY "sbx-test:entry"	 /* ENTRYPOINT, CMD, HEALTHCHECK, ENV */
@@ -30,6 +31,8 @@ const json_t *json_at(const json_t *json, const char *path);
 #define IMAGE_SCRATCH "sbx-test:scratch" /* /bin/true and nothing else */
 #define IMAGE_VOLUME "sbx-test:volume"	 /* VOLUME /data */
 #define IMAGE_DEBIAN "sbx-test:debian"	 /* python3, git, curl, apt, node ... */
+#define IMAGE_DEEP "sbx-test:deep" /* the plain one, and then many layers */
+#define IMAGE_DEEP_LAYERS 117
 void image_need(const char *name);
 
 /* A command on a connection of its own; the reply is never NULL while Redis
