@@ -74,6 +74,8 @@ close_far_level(struct walk *w)
 	if (w->depth <= WALK_OPEN + 1)
 		return;
 	struct walk_level *level = &w->level[w->depth - 1 - WALK_OPEN];
+	if (level->dir == NULL) /* down again, after a way up */
+		return;
 	level->at = telldir(level->dir);
 	(void)closedir(level->dir);
 	level->dir = NULL;

@@ -374,6 +374,37 @@ a_thousand_levels_need_few_descriptors(void **state)
 	    &e, ERR_TOO_LARGE);
 }
 
+/* Up and down again where levels have been closed. */
+static void
+deep_trees_with_many_branches_are_copied_whole(void **state)
+{
+	struct err e = ERR_INIT;
+
+	(void)state;
+	tree_in_memory();
+	tree_dir(tree_path("from"), 0755);
+	FD_AUTO at = tree_open(tree_path("from"));
+	for (int depth = 0; depth < 60; depth++) {
+		for (int i = 0; i < 3; i++) {
+			char name[8];
+
+			(void)snprintf(
+			    name, sizeof(name), "%c%d", "ez"[i % 2], i);
+			assert_int_equal(
+			    mkdirat(at, name, 0700 | (mode_t)i), 0);
+			FD_AUTO branch = openat(
+			    at, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+			(void)close(tree_chain(branch, 20));
+		}
+		int next = tree_chain(at, 1);
+		(void)close(at);
+		at = next;
+	}
+	assert_int_equal(copy_same().entries, 60 * (3 * 21 + 1));
+	FD_AUTO base = tree_open(tree_path("."));
+	check_ok(tree_remove(base, "from", NULL, &e), &e);
+}
+
 static bool
 count_down(void *arg)
 {
@@ -495,6 +526,7 @@ main(void)
 	    TREE_TEST(what_is_no_file_is_skipped_and_counted),
 	    TREE_TEST(ten_thousand_files_are_copied),
 	    TREE_TEST(a_thousand_levels_need_few_descriptors),
+	    TREE_TEST(deep_trees_with_many_branches_are_copied_whole),
 	    TREE_TEST(who_goes_away_ends_it),
 	    TREE_TEST(a_full_disk_is_told),
 	    TREE_TEST(another_file_system_is_not_entered),
