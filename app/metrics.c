@@ -9,7 +9,8 @@
 
 /* Every status an exchange may end with; 0 stands for any other. */
 static const int statuses[] = {200, 201, 202, 204, 206, 400, 401, 403, 404, 405,
-    409, 410, 411, 413, 416, 422, 429, 499, 500, 501, 502, 503, 504, 507, 0};
+    409, 410, 411, 412, 413, 416, 422, 429, 499, 500, 501, 502, 503, 504, 507,
+    0};
 
 static const struct {
 	int64_t us;

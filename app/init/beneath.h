@@ -15,8 +15,9 @@
 #include <stdbool.h>
 
 #define BENEATH_LINKS 40 /* followed for one path, as in Linux */
-#define BENEATH_AGAIN 16 /* walks, where somebody removes what was just made \
-			  */
+#define BENEATH_AGAIN                                          \
+	16 /* walks, where somebody removes what was just made \
+	    */
 
 struct beneath_root {
 	int fd;		  /* O_PATH, a directory */
