@@ -32,7 +32,7 @@ const json_t *json_at(const json_t *json, const char *path);
 #define IMAGE_VOLUME "sbx-test:volume"	 /* VOLUME /data */
 #define IMAGE_DEBIAN "sbx-test:debian"	 /* python3, git, curl, apt, node ... */
 #define IMAGE_DEEP "sbx-test:deep" /* the plain one, and then many layers */
-#define IMAGE_DEEP_LAYERS 117
+#define IMAGE_DEEP_LAYERS 119
 void image_need(const char *name);
 
 /* A command on a connection of its own; the reply is never NULL while Redis
