@@ -60,6 +60,8 @@ refuse_host(struct buf *text, const struct allow_host *h, uint16_t port)
 	    "\n"
 	    "To admit it to one run, create the run with\n"
 	    "    \"network\": \"allowlist\", \"egressAllow\": [\"%s\"]\n"
+	    "or give one that is there its whole list anew, with this entry:\n"
+	    "    PUT /v1/runs/{id}/egress\n"
 	    "To admit it to every run, set\n"
 	    "    SBX_EGRESS_ALLOW=%s\n"
 	    "A run with network:\"open\" bypasses the proxy: no list applies "

@@ -126,6 +126,21 @@ allow_host_format(const struct allow_host *h, char to[ALLOW_TEXT])
 
 /* -- entries --------------------------------------------------------------- */
 
+/* "10.0.0.0/8", whatever stands behind its prefix. */
+static bool
+is_range(const char *text, size_t size)
+{
+	const char *slash = memchr(text, '/', size);
+	char address[ADDRESS_TEXT];
+	struct address a;
+
+	if (slash == NULL || (size_t)(slash - text) >= sizeof(address))
+		return false;
+	(void)snprintf(
+	    address, sizeof(address), "%.*s", (int)(slash - text), text);
+	return address_parse(address, &a);
+}
+
 /* What people write that is no entry, and what to write instead. */
 static const char *
 entry_fault(const char *text, size_t size)
@@ -145,7 +160,12 @@ entry_fault(const char *text, size_t size)
 			return "has a '*'; write .example.com for a host and "
 			       "everything below it";
 		if (c == '/')
-			return "is a URL or path; write the host alone";
+			return is_range(text, size)
+				   ? "is a range of addresses, which is no "
+				     "entry; list each address, or the names "
+				     "that lead there, with the range in "
+				     "SBX_EGRESS_PRIVATE"
+				   : "is a URL or path; write the host alone";
 		if (c == ',')
 			return "has a comma; give each host as an entry of its "
 			       "own";

@@ -106,6 +106,8 @@ what_is_not_admitted_is_told_what_would_help(void **state)
 	both_are(&f, "evil.test:8443", "HTTP/1.1 403 ",
 	    "\"egressAllow\": [\"evil.test:8443\"]");
 	both_are(&f, "evil.test:80", "HTTP/1.1 403 ",
+	    "    PUT /v1/runs/{id}/egress\n");
+	both_are(&f, "evil.test:80", "HTTP/1.1 403 ",
 	    "SBX_EGRESS_ALLOW=evil.test\n");
 	both_are(&f, "evil.test:80", "HTTP/1.1 403 ", "network:\"open\"");
 	both_are(&f, "evil.test:80", "HTTP/1.1 403 ", "text/plain");

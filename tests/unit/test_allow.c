@@ -94,6 +94,30 @@ what_is_no_entry_is_refused_and_quoted(void **state)
 }
 
 static void
+a_range_of_addresses_is_told_where_it_belongs(void **state)
+{
+	static const struct {
+		const char *text, *hint;
+	} table[] = {{"10.0.0.0/8", "SBX_EGRESS_PRIVATE"},
+	    {"192.168.1.7/24", "SBX_EGRESS_PRIVATE"},
+	    {"fd00::/8", "SBX_EGRESS_PRIVATE"}, {"10.0.0.0/8/", "SBX_EGRESS"},
+	    {"example.com/8", "the host alone"}, {"/8", "the host alone"},
+	    {"http://10.0.0.1/", "the host alone"}};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+		struct err e = ERR_INIT;
+		struct allow_entry a;
+
+		check_fails(
+		    allow_parse(table[i].text, strlen(table[i].text), &a, &e),
+		    &e, ERR_INPUT);
+		if (strstr(e.text, table[i].hint) == NULL)
+			fail_msg("%s: %s", table[i].text, e.text);
+	}
+}
+
+static void
 empty_entries_and_nul_bytes_are_refused(void **state)
 {
 	struct err e = ERR_INIT;
@@ -243,6 +267,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(entries_come_back_in_their_canonical_form),
 	    cmocka_unit_test(what_is_no_entry_is_refused_and_quoted),
+	    cmocka_unit_test(a_range_of_addresses_is_told_where_it_belongs),
 	    cmocka_unit_test(empty_entries_and_nul_bytes_are_refused),
 	    cmocka_unit_test(names_and_labels_have_their_longest),
 	    cmocka_unit_test(a_host_is_that_host_at_two_ports),
