@@ -69,6 +69,27 @@ a_container_is_created_in_the_shape_of_the_contract(void **state)
 }
 
 static void
+a_network_by_name_may_have_a_name_server(void **state)
+{
+	struct docker_fixture *d = *state;
+	struct container_spec attached = spec;
+	char id[CONTAINER_ID_SIZE];
+	struct err e = ERR_INIT;
+
+	attached.network = "net";
+	attached.dns = "10.0.0.1";
+	fake_on(d->fake, (struct fake_rule){.method = "POST",
+			     .path = "/containers/create[?]name=box",
+			     .status = 201,
+			     .body = "{\"Id\":\"c1\",\"Warnings\":[]}"});
+	check_ok(container_create(d->engine, &attached, id, &e), &e);
+	const char *body = fake_request(d->fake, 1).body;
+	assert_non_null(
+	    strstr(body, "\"NetworkMode\":\"net\",\"Dns\":[\"10.0.0.1\"],"
+			 "\"DnsOptions\":[\"timeout:1\",\"attempts:1\"]"));
+}
+
+static void
 no_runtime_and_nothing_to_drop_leave_the_defaults(void **state)
 {
 	struct docker_fixture *d = *state;
@@ -388,6 +409,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    docker_test(a_container_is_created_in_the_shape_of_the_contract),
+	    docker_test(a_network_by_name_may_have_a_name_server),
 	    docker_test(no_runtime_and_nothing_to_drop_leave_the_defaults),
 	    docker_test(a_refused_create_is_told_apart),
 	    docker_test(starting_twice_is_fine),

@@ -279,6 +279,30 @@ it_ends_with_its_run_and_frees_the_network(void **state)
 	assert_true(log_has(r, "\"why\":\"run\""));
 }
 
+/* Nobody could find it: it would keep the port from the next. */
+static void
+it_ends_with_its_control_sockets_file(void **state)
+{
+	struct run *r = *state;
+	pid_t pid;
+
+	must_start(r);
+	for (int i = 0; i < 3; i++) {
+		FD_AUTO pidfd = proxy_of(r, &pid);
+
+		/* What else happens there is no reason. */
+		put(r, "policy", "admitted.test:1\n");
+		put(r, "other", "");
+		assert_int_equal(unlink(path_of(r, "other")), 0);
+		assert_int_equal(get(r, "denied.test"), 403);
+		assert_false(has_ended(pidfd, 0));
+		assert_int_equal(unlink(path_of(r, "control")), 0);
+		assert_true(has_ended(pidfd, PATIENCE_MS));
+		assert_int_equal(start_proxy(r, r->netns.pid, "policy"), 0);
+	}
+	assert_true(log_has(r, "\"why\":\"socket\""));
+}
+
 static void
 one_that_died_is_followed_by_another(void **state)
 {
@@ -387,6 +411,7 @@ main(void)
 	    TEST(the_command_ends_when_the_proxy_serves),
 	    TEST(it_has_left_whoever_started_it),
 	    TEST(it_ends_with_its_run_and_frees_the_network),
+	    TEST(it_ends_with_its_control_sockets_file),
 	    TEST(one_that_died_is_followed_by_another),
 	    TEST(a_port_that_is_taken_is_said_so),
 	    TEST(what_keeps_it_from_serving_is_one_line),

@@ -47,6 +47,24 @@ defaults_are_those_of_a_run(void **state)
 }
 
 static void
+a_link_of_its_own_moves_the_place(void **state)
+{
+	char line[] = "sbx-proxy --netns /run/x --policy p --user 2000000000 "
+		      "--subnet 10.219.0.8/29";
+	struct err e = ERR_INIT;
+	struct options o;
+	char text[ADDRESS_TEXT];
+
+	(void)state;
+	check_ok(parse(line, &o, &e), &e);
+	address_format(&o.address, false, text);
+	assert_string_equal(text, "10.219.0.9");
+	assert_int_equal(o.port, 3128);
+	assert_int_equal(o.subnet.bits, 29);
+	assert_int_equal(o.user, 2000000000);
+}
+
+static void
 by_hand_it_takes_a_place_and_a_policy(void **state)
 {
 	char line[] = "sbx-proxy --listen [::1]:0 --policy=a=b --resolv r "
@@ -77,6 +95,13 @@ what_is_wrong_is_named(void **state)
 	    {"x", "--policy FILE is missing"},
 	    {"x --policy p", "--listen ADDR:PORT is missing"},
 	    {"x --netns n", "--policy FILE is missing"},
+	    {"x --policy p --listen 1.2.3.4:1 --subnet 10.0.0.0/29",
+		"--subnet takes --netns"},
+	    {"x --subnet 10.0.0.1/29", "--subnet 10.0.0.1/29"},
+	    {"x --subnet fd00::/64", "--subnet fd00::/64"},
+	    {"x --subnet 10.0.0.0/31", "--subnet 10.0.0.0/31"},
+	    {"x --user 0", "--user 0"},
+	    {"x --user 4294967295", "--user 4294967295"},
 	    {"x --listen", "--listen"},
 	    {"x --listen 127.0.0.1", "--listen 127.0.0.1"},
 	    {"x --listen 127.0.0.1:65536", "65535"},
@@ -117,8 +142,8 @@ help_needs_nothing_else_and_tells_all(void **state)
 {
 	static const char *const names[] = {"--listen ADDR:PORT",
 	    "--policy FILE", "--control PATH", "--resolv FILE", "--hosts FILE",
-	    "--netns PATH", "--pid PID", "--detach\n", "--connections N",
-	    "--idle-ms N"};
+	    "--netns PATH", "--subnet CIDR", "--user UID", "--pid PID",
+	    "--detach\n", "--connections N", "--idle-ms N"};
 	char line[] = "x --help", *text = NULL;
 	struct err e = ERR_INIT;
 	struct options o;
@@ -144,6 +169,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(defaults_are_those_of_a_run),
+	    cmocka_unit_test(a_link_of_its_own_moves_the_place),
 	    cmocka_unit_test(by_hand_it_takes_a_place_and_a_policy),
 	    cmocka_unit_test(what_is_wrong_is_named),
 	    cmocka_unit_test(help_needs_nothing_else_and_tells_all),
