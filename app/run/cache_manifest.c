@@ -13,7 +13,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define NAME_NEW CACHE_MANIFEST ".new"
 #define WRITE_MS 30000
 
 static bool
@@ -135,7 +134,7 @@ cache_manifest_store(
     int dir, const struct cache_manifest *manifest, struct err *e)
 {
 	BUF_AUTO text = BUF_INIT(CACHE_MANIFEST_MAX - 1);
-	FD_AUTO fd = openat(dir, NAME_NEW,
+	FD_AUTO fd = openat(dir, CACHE_MANIFEST_NEW,
 	    O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
 
 	cache_manifest_text(manifest, &text);
@@ -147,7 +146,7 @@ cache_manifest_store(
 		fd, text.data, text.size, clock_mono_ms() + WRITE_MS, e) != 0)
 		return -1;
 	if (fsync(fd) != 0 ||
-	    renameat(dir, NAME_NEW, dir, CACHE_MANIFEST) != 0 ||
+	    renameat(dir, CACHE_MANIFEST_NEW, dir, CACHE_MANIFEST) != 0 ||
 	    fsync(dir) != 0)
 		return err_sys(
 		    e, ERR_INTERNAL, "cannot put a manifest in place");

@@ -11,6 +11,7 @@
 #include "run/cache.h"
 
 #define CACHE_MANIFEST "manifest.json"
+#define CACHE_MANIFEST_NEW CACHE_MANIFEST ".new" /* a crash may leave it */
 #define CACHE_MANIFEST_MAX 4096
 
 /* Pure. ERR_ABSENT where it is not a whole manifest. used_ms is 0. */

@@ -293,7 +293,7 @@ cache_trash_move(const struct config *config, int dir, const char *name,
 	return 0;
 }
 
-/* Only the lock is in it. */
+/* Only the lock is in it, or what a crash left of a manifest. */
 static bool
 is_bare(int dir)
 {
@@ -307,6 +307,7 @@ is_bare(int dir)
 	while (bare && (entry = readdir(d)) != NULL)
 		bare = str_eq(entry->d_name, ".") ||
 		       str_eq(entry->d_name, "..") ||
+		       str_eq(entry->d_name, CACHE_MANIFEST_NEW) ||
 		       str_eq(entry->d_name, LOCK);
 	if (d != NULL)
 		(void)closedir(d);
@@ -323,6 +324,7 @@ cache_tidy(const struct config *config, const char *repo)
 
 	if (dir < 0 || repos < 0 || !is_bare(dir))
 		return;
+	(void)unlinkat(dir, CACHE_MANIFEST_NEW, 0);
 	(void)unlinkat(dir, LOCK, 0);
 	warm_repo_file(repo, name);
 	/* Somebody may have begun a generation since. */
