@@ -328,3 +328,27 @@ tree_check_same(const char *a, const char *b)
 	pair_count = 0;
 	check_same_entry(a, b);
 }
+
+int
+tree_copy_path(const char *from, const char *to, const struct tree_watch *watch,
+    struct tree_sum *ret_sum, struct err *e)
+{
+	FD_AUTO source = tree_open(from);
+	FD_AUTO target = tree_open(to);
+
+	return tree_copy(source, target, watch, ret_sum, e);
+}
+
+struct tree_sum
+tree_copy_same(void)
+{
+	struct err e = ERR_INIT;
+	struct tree_sum sum;
+
+	tree_dir(tree_path("to"), 0700);
+	check_ok(
+	    tree_copy_path(tree_path("from"), tree_path("to"), NULL, &sum, &e),
+	    &e);
+	tree_check_same(tree_path("from"), tree_path("to"));
+	return sum;
+}

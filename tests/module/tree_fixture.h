@@ -6,6 +6,8 @@
 #ifndef SBX_TESTS_TREE_FIXTURE_H
 #define SBX_TESTS_TREE_FIXTURE_H
 
+#include "lib/tree.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
@@ -56,5 +58,12 @@ bool tree_is_root(void);
 /* Both are the same in all that a copy keeps: kinds, bytes, owners, modes,
  * times, attributes, holes, links to the same file. */
 void tree_check_same(const char *a, const char *b);
+
+/* lib/tree's copy, to a directory that is there. */
+int tree_copy_path(const char *from, const char *to,
+    const struct tree_watch *watch, struct tree_sum *ret_sum, struct err *e);
+
+/* The test's "from" to its "to", and both are the same. */
+struct tree_sum tree_copy_same(void);
 
 #endif

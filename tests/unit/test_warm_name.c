@@ -83,7 +83,7 @@ paths_are_absolute_and_plain(void **state)
 	} good[] = {
 	    {"/work", "/work"},
 	    {"/work/", "/work"},
-	    {"/home/dev/My Repo", "/home/dev/My Repo"},
+	    {"/srv/dev/My Repo", "/srv/dev/My Repo"},
 	    {"/a", "/a"},
 	    {"/...", "/..."},
 	    {"/.hidden/..x", "/.hidden/..x"},
