@@ -241,69 +241,20 @@ run_tool(char *const *argv)
 		(void)waitpid(pid, NULL, 0);
 }
 
-/* Containers that a failed test left, with their volumes. */
+/* What a failed test left of one sort; query: how it is removed by force. */
 static void
-remove_containers(void)
+remove_objects(
+    const char *list, const char *member, const char *path, const char *query)
 {
 	BUF_AUTO names = BUF_INIT(65536);
-	char path[160];
+	char url[160];
 
-	(void)labelled("/containers/json", NULL, &names);
+	(void)labelled(list, member, &names);
 	for (char *save, *id = strtok_r(names.data, " ", &save); id != NULL;
 	     id = strtok_r(NULL, " ", &save)) {
-		(void)snprintf(
-		    path, sizeof(path), "/containers/%s?force=1&v=1", id);
-		REPLY_AUTO r = docker_do("DELETE", path, NULL);
-		if (r.status != 204 && r.status != 404)
-			fprintf(stderr, "cannot remove %s\n", id);
-	}
-}
-
-/* Volumes that have names of their own. */
-static void
-remove_volumes(void)
-{
-	BUF_AUTO names = BUF_INIT(65536);
-	char path[160];
-
-	(void)labelled("/volumes", "Volumes", &names);
-	for (char *save, *id = strtok_r(names.data, " ", &save); id != NULL;
-	     id = strtok_r(NULL, " ", &save)) {
-		(void)snprintf(path, sizeof(path), "/volumes/%s", id);
-		REPLY_AUTO r = docker_do("DELETE", path, NULL);
-		if (r.status != 204 && r.status != 404)
-			fprintf(stderr, "cannot remove %s\n", id);
-	}
-}
-
-static void
-remove_images(void)
-{
-	BUF_AUTO names = BUF_INIT(65536);
-	char path[160];
-
-	(void)labelled("/images/json", NULL, &names);
-	for (char *save, *id = strtok_r(names.data, " ", &save); id != NULL;
-	     id = strtok_r(NULL, " ", &save)) {
-		(void)snprintf(path, sizeof(path), "/images/%s?force=1", id);
-		REPLY_AUTO r = docker_do("DELETE", path, NULL);
-		if (r.status != 200 && r.status != 404)
-			fprintf(stderr, "cannot remove %s\n", id);
-	}
-}
-
-static void
-remove_networks(void)
-{
-	BUF_AUTO names = BUF_INIT(65536);
-	char path[160];
-
-	(void)labelled("/networks", NULL, &names);
-	for (char *save, *id = strtok_r(names.data, " ", &save); id != NULL;
-	     id = strtok_r(NULL, " ", &save)) {
-		(void)snprintf(path, sizeof(path), "/networks/%s", id);
-		REPLY_AUTO r = docker_do("DELETE", path, NULL);
-		if (r.status != 204 && r.status != 404)
+		(void)snprintf(url, sizeof(url), "%s/%s%s", path, id, query);
+		REPLY_AUTO r = docker_do("DELETE", url, NULL);
+		if (r.status != 204 && r.status != 200 && r.status != 404)
 			fprintf(stderr, "cannot remove %s\n", id);
 	}
 }
@@ -331,10 +282,10 @@ left_clean(void)
 	char *copy[] = {"cp", "-r", from, out, to, NULL};
 	char *erase[] = {"rm", "-rf", stack.base, NULL};
 
-	remove_containers();
-	remove_volumes();
-	remove_images();
-	remove_networks();
+	remove_objects("/containers/json", NULL, "/containers", "?force=1&v=1");
+	remove_objects("/volumes", "Volumes", "/volumes", "");
+	remove_objects("/images/json", NULL, "/images", "?force=1");
+	remove_objects("/networks", NULL, "/networks", "");
 	kill_descendants();
 	(void)snprintf(from, sizeof(from), "%s/log", stack.state_dir);
 	(void)snprintf(out, sizeof(out), "%s/serve.out", stack.base);
