@@ -16,7 +16,8 @@ struct feeder {
 	struct op *op;
 	struct host host;
 	struct output out;
-	bool over; /* the last frame is in out */
+	bool ended; /* the command has */
+	bool over;  /* the last frame is in out */
 };
 
 /* One packet; as send(2). */
@@ -93,11 +94,12 @@ pass_on(struct feeder *f)
 			f->host.taken += (uint32_t)n - 1;
 		}
 	}
-	if (n >= 0 && f->host.input_end && f->f->close)
+	bool all = n >= 0; /* the end of it can be in vain */
+	if (all && f->host.input_end && f->f->close)
 		n = send_packet(FEED_CLOSE, NULL, 0);
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
-	if (n < 0) {
+	if (!all) {
 		conclude(f, WIRE_FAIL_EXEC_ENDED, "the command has ended");
 		return;
 	}
@@ -115,7 +117,8 @@ step(struct feeder *f, int signals)
 	struct pollfd p[4] = {
 	    {f->host.fd, POLLIN, 0},
 	    {f->out.fd, output_empty(&f->out) ? 0 : POLLOUT, 0},
-	    {f->over ? -1 : FEED_FD, wants_to_send(f) ? POLLOUT : 0, 0},
+	    {f->over || f->ended ? -1 : FEED_FD, wants_to_send(f) ? POLLOUT : 0,
+		0},
 	    {signals, POLLIN, 0},
 	};
 
@@ -132,8 +135,9 @@ step(struct feeder *f, int signals)
 		host_receive(&f->host);
 	if (p[1].revents & ~POLLOUT)
 		f->out.broken = true;
-	if (!f->over && p[2].revents & (POLLHUP | POLLERR))
-		conclude(f, WIRE_FAIL_EXEC_ENDED, "the command has ended");
+	/* By what it was fed, perhaps: whether that was all is not said yet. */
+	if (p[2].revents & (POLLHUP | POLLERR))
+		f->ended = true;
 	if (wants_to_send(f))
 		pass_on(f);
 	if (!f->over && f->host.taken > 0) {

@@ -122,24 +122,50 @@ every_byte_arrives_as_it_was(void **state)
 	free(text);
 }
 
+/* Feeding begins, and may close it. */
+static void
+begin_feeding(const char *id, struct init *in)
+{
+	const struct wire_act act = {
+	    .what = WIRE_ACT_INPUT, .id = id, .close = true};
+	BUF_AUTO frame = BUF_INIT(200);
+	struct err e = ERR_INIT;
+
+	wire_put_act(&frame, &act);
+	object_call(in);
+	check_ok(fd_write_all(in->to, frame.data, frame.size,
+		     clock_mono_ms() + PATIENCE_MS, &e),
+	    &e);
+	init_wait_started(in);
+}
+
+static void
+what_a_command_ended_by_was_taken(void **state)
+{
+	const char *payload;
+	struct init in;
+	size_t size;
+
+	(void)state;
+	launch("a", "read line");
+	begin_feeding("a", &in);
+	init_say(&in, WIRE_STDIN, "line\n", 5);
+	wait_until(object_has_ended("a"), PATIENCE_MS);
+	assert_int_equal(init_next(&in, &payload, &size), WIRE_ROOM);
+	init_say(&in, WIRE_STDIN_END, NULL, 0);
+	assert_int_equal(init_next(&in, &payload, &size), WIRE_DONE);
+	object_hang_up(&in);
+}
+
 static void
 a_feeder_that_leaves_has_fed_what_it_sent(void **state)
 {
-	const struct wire_act act = {
-	    .what = WIRE_ACT_INPUT, .id = "a", .close = true};
-	BUF_AUTO frame = BUF_INIT(200);
 	struct wire_info info;
-	struct err e = ERR_INIT;
 	struct init in;
 
 	(void)state;
 	launch("a", "cat");
-	wire_put_act(&frame, &act);
-	object_call(&in);
-	check_ok(fd_write_all(in.to, frame.data, frame.size,
-		     clock_mono_ms() + PATIENCE_MS, &e),
-	    &e);
-	init_wait_started(&in);
+	begin_feeding("a", &in);
 	init_say(&in, WIRE_STDIN, "some", 4);
 	wait_until(object_find("a", &info) && info.end == 4, PATIENCE_MS);
 	object_hang_up(&in);
@@ -250,6 +276,7 @@ main(void)
 	    OBJECT_TEST(a_command_may_close_its_input),
 	    OBJECT_TEST(much_input_waits_for_a_slow_command),
 	    OBJECT_TEST(every_byte_arrives_as_it_was),
+	    OBJECT_TEST(what_a_command_ended_by_was_taken),
 	    OBJECT_TEST(a_feeder_that_leaves_has_fed_what_it_sent),
 	    OBJECT_TEST(a_command_that_ends_turns_its_feeder_away),
 	    OBJECT_TEST(a_command_that_runs_under_a_host_can_be_fed_by_others),
