@@ -60,7 +60,7 @@ AGAIN   = SBX_TEST_GUEST=exec $(addprefix $(BUILD)/tests/e2e/test_,exec_act \
 	  exec_background exec_tty files_fence)
 BENCH_SUPPORT = $(filter-out tests/bench/bench_%,$(wildcard tests/bench/*.c))
 
-.PHONY: all help deps serve image test unit module e2e bench asan tsan clang arm64 fuzz \
+.PHONY: all help deps serve image test unit module e2e bench soak asan tsan clang arm64 fuzz \
 	lint analyze format install uninstall clean
 .DEFAULT_GOAL := all
 .SECONDARY:
@@ -178,6 +178,10 @@ bench:			## speed and memory, beside the alternatives
 	@app/deps.sh bench
 	@$(MAKE) --no-print-directory $(PARALLEL) all $(BENCH)
 	@tests/bench/run $(BUILD)
+
+soak: all		## mixed load, things killed at random (SOAK_SEC=600, SEED=)
+	@app/deps.sh test
+	@tests/soak/run $(BUILD) $(SEED)
 
 asan:			## unit and module tests under address and UB sanitizers
 	$(MAKE) BUILD=$(BUILD)/asan SAN=address,undefined OPT=-O1\ -g unit module
