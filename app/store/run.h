@@ -107,10 +107,6 @@ int run_started(
  * and subnet. No effect where there is no record. */
 int run_reached(struct redis *r, const struct run *run, struct err *e);
 
-/* Record the warm volume: kind, gen, booted, hash, dir. No effect where there is
- * no record. */
-int run_warmed(struct redis *r, const struct run *run, struct err *e);
-
 /* Record what the warm volume is. No effect where there is no record. */
 int run_warmed(struct redis *r, const struct run *run, struct err *e);
 

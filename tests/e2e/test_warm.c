@@ -8,9 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define END_MS 30000
-#define ULID "0123456789ABCDEFGHJKMNPQRS"
-
 /* A tree with everything that a file system has, as the image's user may make
  * it: modes, times, links of both kinds, holes, odd names, nothing at all. */
 static const char tree[] =
@@ -240,84 +237,6 @@ the_hash_is_that_of_the_volume_now(void **state)
 }
 
 /* -- templates ------------------------------------------------------------- */
-
-static void
-a_commit_takes_the_place_of_the_one_before(void **state)
-{
-	char id[ULID_SIZE], old[ULID_SIZE], warm[ULID_SIZE];
-
-	(void)state;
-	REPLY_AUTO r = template_run(IMAGE_USER, "acme/gen", NULL, id);
-	template_says(id, "/work", "echo 1 >v", "");
-	template_made(id, NULL);
-	REPLY_AUTO first = template_do("GET", "acme/gen");
-	REPLY_AUTO before = template_run(IMAGE_USER, "acme/gen", NULL, old);
-	template_says(id, "/work", "echo 2 >v", "");
-	template_made(id, "ACME/Gen");
-	REPLY_AUTO second = template_do("GET", "acme/gen");
-	assert_int_equal(second.status, 200);
-	const char *gen = text_at(&second, "warm.gen");
-	assert_true(strcmp(gen, text_at(&first, "warm.gen")) > 0);
-	assert_int_equal(strlen(gen), strlen("g-" ULID));
-	assert_true(str_starts(gen, "g-"));
-	REPLY_AUTO after = template_run(IMAGE_USER, "acme/gen", NULL, warm);
-	template_says(warm, "/work", "cat v", "2\n");
-	/* A generation in use stays what it is. */
-	template_says(old, "/work", "cat v", "1\n");
-	run_end(id);
-	run_end(old);
-	run_end(warm);
-	template_drop("acme/gen");
-}
-
-static void
-another_repository_can_be_committed_to(void **state)
-{
-	char id[ULID_SIZE];
-
-	(void)state;
-	REPLY_AUTO r = template_run(IMAGE_USER, "acme/one", NULL, id);
-	template_says(id, "/work", "echo there >f", "");
-	REPLY_AUTO made = template_commit(id, "acme/two/deep.er");
-	assert_int_equal(made.status, 201);
-	assert_string_equal(text_at(&made, "warm.repo"), "acme/two/deep.er");
-	run_end(id);
-	REPLY_AUTO none = template_do("GET", "acme/one");
-	check_problem(&none, 404, "not_found", "acme/one");
-	REPLY_AUTO warm =
-	    template_run(IMAGE_USER, "acme/two/deep.er", NULL, id);
-	template_says(id, "/work", "cat f", "there\n");
-	run_end(id);
-	template_drop("acme/two/deep.er");
-}
-
-static void
-a_template_is_dropped_under_those_who_use_it(void **state)
-{
-	char id[ULID_SIZE], cold[ULID_SIZE];
-
-	(void)state;
-	REPLY_AUTO r = template_run(IMAGE_USER, "acme/gone", NULL, id);
-	template_says(id, "/work", "echo there >f; echo too >g", "");
-	template_made(id, NULL);
-	run_end(id);
-	REPLY_AUTO warm = template_run(IMAGE_USER, "acme/gone", NULL, id);
-	template_drop("acme/gone");
-	REPLY_AUTO none = template_do("GET", "acme/gone");
-	check_problem(&none, 404, "not_found", "acme/gone");
-	REPLY_AUTO again = template_do("DELETE", "acme/gone");
-	check_problem(&again, 404, "not_found", "acme/gone");
-	template_says(id, "/work", "cat f g; echo more >>f; cat f",
-	    "there\ntoo\nthere\nmore\n");
-	REPLY_AUTO next = template_run(IMAGE_USER, "acme/gone", NULL, cold);
-	assert_false(json_is_true(json_at(next.json, "warm.booted")));
-	template_says(cold, "/work", "ls -A", "");
-	run_end(cold);
-	/* It goes on from what it has. */
-	template_made(id, NULL);
-	run_end(id);
-	template_drop("acme/gone");
-}
 
 /* With its repository's templates in between others'. */
 static void
@@ -554,9 +473,6 @@ main(void)
 	    cmocka_unit_test(runs_of_one_template_do_not_see_each_other),
 	    cmocka_unit_test(another_user_finds_the_owners_that_there_were),
 	    cmocka_unit_test(the_hash_is_that_of_the_volume_now),
-	    cmocka_unit_test(a_commit_takes_the_place_of_the_one_before),
-	    cmocka_unit_test(another_repository_can_be_committed_to),
-	    cmocka_unit_test(a_template_is_dropped_under_those_who_use_it),
 	    cmocka_unit_test(templates_are_listed_in_pages),
 	    cmocka_unit_test(
 		a_boot_is_a_use_and_nothing_of_the_volume_outlives_its_run),

@@ -1,5 +1,5 @@
-/* Commits of warm volumes that do not go as hoped for, and the volumes of runs
- * that were booted from a snapshot. */
+/* Commits of warm volumes: templates that come and go, commits that do not go
+ * as hoped for, and the volumes of runs that were booted from a snapshot. */
 #include "harness.h"
 #include "snapshots.h"
 #include "templates.h"
@@ -25,6 +25,7 @@ setup(void **state)
 	(void)state;
 	stack_start(NULL);
 	image_need(IMAGE_PLAIN);
+	image_need(IMAGE_USER);
 	return 0;
 }
 
@@ -42,6 +43,86 @@ static void
 check_goes_on(const char *id)
 {
 	template_says(id, "/work", "echo on; cat f", "on\nthere\n");
+}
+
+/* -- templates come and go ------------------------------------------------- */
+
+static void
+a_commit_takes_the_place_of_the_one_before(void **state)
+{
+	char id[ULID_SIZE], old[ULID_SIZE], warm[ULID_SIZE];
+
+	(void)state;
+	REPLY_AUTO r = template_run(IMAGE_USER, "acme/gen", NULL, id);
+	template_says(id, "/work", "echo 1 >v", "");
+	template_made(id, NULL);
+	REPLY_AUTO first = template_do("GET", "acme/gen");
+	REPLY_AUTO before = template_run(IMAGE_USER, "acme/gen", NULL, old);
+	template_says(id, "/work", "echo 2 >v", "");
+	template_made(id, "ACME/Gen");
+	REPLY_AUTO second = template_do("GET", "acme/gen");
+	assert_int_equal(second.status, 200);
+	const char *gen = text_at(&second, "warm.gen");
+	assert_true(strcmp(gen, text_at(&first, "warm.gen")) > 0);
+	assert_int_equal(strlen(gen), strlen("g-") + ULID_SIZE - 1);
+	assert_true(str_starts(gen, "g-"));
+	REPLY_AUTO after = template_run(IMAGE_USER, "acme/gen", NULL, warm);
+	template_says(warm, "/work", "cat v", "2\n");
+	/* A generation in use stays what it is. */
+	template_says(old, "/work", "cat v", "1\n");
+	run_end(id);
+	run_end(old);
+	run_end(warm);
+	template_drop("acme/gen");
+}
+
+static void
+another_repository_can_be_committed_to(void **state)
+{
+	char id[ULID_SIZE];
+
+	(void)state;
+	REPLY_AUTO r = template_run(IMAGE_USER, "acme/one", NULL, id);
+	template_says(id, "/work", "echo there >f", "");
+	REPLY_AUTO made = template_commit(id, "acme/two/deep.er");
+	assert_int_equal(made.status, 201);
+	assert_string_equal(text_at(&made, "warm.repo"), "acme/two/deep.er");
+	run_end(id);
+	REPLY_AUTO none = template_do("GET", "acme/one");
+	check_problem(&none, 404, "not_found", "acme/one");
+	REPLY_AUTO warm =
+	    template_run(IMAGE_USER, "acme/two/deep.er", NULL, id);
+	template_says(id, "/work", "cat f", "there\n");
+	run_end(id);
+	template_drop("acme/two/deep.er");
+}
+
+static void
+a_template_is_dropped_under_those_who_use_it(void **state)
+{
+	char id[ULID_SIZE], cold[ULID_SIZE];
+
+	(void)state;
+	REPLY_AUTO r = template_run(IMAGE_USER, "acme/gone", NULL, id);
+	template_says(id, "/work", "echo there >f; echo too >g", "");
+	template_made(id, NULL);
+	run_end(id);
+	REPLY_AUTO warm = template_run(IMAGE_USER, "acme/gone", NULL, id);
+	template_drop("acme/gone");
+	REPLY_AUTO none = template_do("GET", "acme/gone");
+	check_problem(&none, 404, "not_found", "acme/gone");
+	REPLY_AUTO again = template_do("DELETE", "acme/gone");
+	check_problem(&again, 404, "not_found", "acme/gone");
+	template_says(id, "/work", "cat f g; echo more >>f; cat f",
+	    "there\ntoo\nthere\nmore\n");
+	REPLY_AUTO next = template_run(IMAGE_USER, "acme/gone", NULL, cold);
+	assert_false(json_is_true(json_at(next.json, "warm.booted")));
+	template_says(cold, "/work", "ls -A", "");
+	run_end(cold);
+	/* It goes on from what it has. */
+	template_made(id, NULL);
+	run_end(id);
+	template_drop("acme/gone");
 }
 
 /* -- from a snapshot ------------------------------------------------------- */
@@ -262,6 +343,9 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(a_commit_takes_the_place_of_the_one_before),
+	    cmocka_unit_test(another_repository_can_be_committed_to),
+	    cmocka_unit_test(a_template_is_dropped_under_those_who_use_it),
 	    cmocka_unit_test(a_volume_from_a_snapshot_is_the_snapshots),
 	    cmocka_unit_test(while_one_is_on_its_way),
 	    cmocka_unit_test(a_run_that_is_removed_meanwhile_publishes_nothing),
