@@ -291,7 +291,8 @@ model_objects(struct model *m, struct buf *images, struct buf *volumes)
 {
 	(void)pthread_mutex_lock(&m->lock);
 	for (size_t i = 0; i < MODEL_IMAGES; i++)
-		if (m->state.image[i].id[0] != '\0')
+		if (m->state.image[i].id[0] != '\0' &&
+		    !state_is_part(&m->state, &m->state.image[i]))
 			buf_addf(images, "%s ", m->state.image[i].tag);
 	for (size_t i = 0; i < MODEL_VOLUMES; i++)
 		if (m->state.volume[i].name[0] != '\0')
@@ -310,6 +311,21 @@ model_networks(struct model *m, char to[MODEL_CONTAINERS][64])
 			memcpy(to[count++], m->state.network[i].name, 64);
 	(void)pthread_mutex_unlock(&m->lock);
 	return count;
+}
+
+bool
+model_volume(struct model *m, const char *name, char to[256])
+{
+	bool found = false;
+
+	(void)pthread_mutex_lock(&m->lock);
+	for (size_t i = 0; i < MODEL_VOLUMES && !found; i++) {
+		found = str_eq(m->state.volume[i].name, name);
+		if (found)
+			memcpy(to, m->state.volume[i].place, 256);
+	}
+	(void)pthread_mutex_unlock(&m->lock);
+	return found;
 }
 
 size_t
@@ -339,6 +355,7 @@ model_age(struct model *m, int64_t ms)
 	for (size_t i = 0; i < MODEL_IMAGES; i++)
 		m->state.image[i].created_ms -= ms;
 	state_age_networks(&m->state);
+	state_age_volumes(&m->state);
 	(void)pthread_mutex_unlock(&m->lock);
 }
 

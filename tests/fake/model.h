@@ -61,8 +61,8 @@ struct model_container {
 	bool running;
 };
 
-/* Names of images that were made ("" where untagged) and of volumes, each
- * followed by a blank. */
+/* Names of images that were made ("" where untagged, unless others are made of
+ * it) and of volumes, each followed by a blank. */
 void model_objects(struct model *m, struct buf *images, struct buf *volumes);
 
 size_t model_list(struct model *m, struct model_container to[MODEL_CONTAINERS]);
@@ -70,6 +70,9 @@ size_t model_list(struct model *m, struct model_container to[MODEL_CONTAINERS]);
 size_t model_networks(struct model *m, char to[MODEL_CONTAINERS][64]);
 size_t model_made(struct model *m);  /* containers ever, since model_clear */
 size_t model_execs(struct model *m); /* that run */
+
+/* The directory of a volume; false where there is none. */
+bool model_volume(struct model *m, const char *name, char to[256]);
 
 /* Everything is so much older. */
 void model_age(struct model *m, int64_t ms);

@@ -21,7 +21,7 @@ typedef int model_call(struct model_state *s, const struct fake_request *r,
 /* {"message": why} */
 int refuse(struct buf *text, int status, const char *why);
 
-/* Objects with labels of the instance that the filter of r names. */
+/* An object with such labels is what the filter of r asks for. */
 bool is_listed(const json_t *labels, const struct fake_request *r);
 
 /* model_image.c */

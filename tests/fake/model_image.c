@@ -41,6 +41,12 @@ is_used(const struct model_state *s, const struct image *image)
 	return false;
 }
 
+bool
+state_is_part(const struct model_state *s, const struct image *image)
+{
+	return image->tag[0] == '\0' && is_used(s, image);
+}
+
 static void
 forget(struct image *image)
 {
@@ -129,7 +135,6 @@ call_tag(struct model_state *s, const struct fake_request *r,
 	return 201;
 }
 
-/* What is only a part of another image is not told of. */
 int
 call_images(struct model_state *s, const struct fake_request *r,
     const struct subject *about, struct buf *text)
@@ -140,10 +145,9 @@ call_images(struct model_state *s, const struct fake_request *r,
 	jw_open(&w, '[');
 	for (size_t i = 0; i < MODEL_IMAGES; i++) {
 		const struct image *image = &s->image[i];
-		bool part = image->tag[0] == '\0' && is_used(s, image);
 
 		if (image->id[0] == '\0' || !is_listed(image->labels, r) ||
-		    (part && strstr(r->path, "all=1") == NULL))
+		    state_is_part(s, image))
 			continue;
 		char *labels = json_dumps(image->labels, JSON_COMPACT);
 		jw_open(&w, '{');

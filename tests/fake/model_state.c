@@ -73,15 +73,23 @@ refuse(struct buf *text, int status, const char *why)
 	return status;
 }
 
-/* An instance's id is random: it stands in no other filter. */
+/* The filter is {"label":["key=value"]}, percent-encoded. */
 bool
 is_listed(const json_t *labels, const struct fake_request *r)
 {
-	const char *instance = json_string_value(
-	    json_object_get(labels, "teploy.sandbox.instance"));
+	BUF_AUTO wanted = BUF_INIT(1024);
+	const char *key;
+	json_t *value;
 
-	return instance != NULL && *instance != '\0' &&
-	       strstr(r->path, instance) != NULL;
+	json_object_foreach((json_t *)(uintptr_t)labels, key, value)
+	{
+		buf_reset(&wanted);
+		buf_addf(
+		    &wanted, "%%22%s%%3D%s%%22", key, json_string_value(value));
+		if (strstr(r->path, wanted.data) != NULL)
+			return true;
+	}
+	return false;
 }
 
 /* -- calls ---------------------------------------------------------------- */
@@ -364,9 +372,9 @@ static const struct {
     {"GET", "/images/json?*", call_images},
     {"POST", "/images/*/tag?*", call_tag},
     {"DELETE", "/images/*", call_untag},
+    {"GET", "/volumes/*", call_volume}, /* before the next, whose ? it is */
     {"GET", "/volumes?*", call_volumes},
     {"POST", "/volumes/create", call_volume_create},
-    {"GET", "/volumes/*", call_volume},
     {"DELETE", "/volumes/*", call_volume_remove},
     {"POST", "/networks/create", call_network_create},
     {"GET", "/networks?*", call_network_list},

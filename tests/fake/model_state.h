@@ -58,7 +58,12 @@ struct model_state {
 struct container *state_find(struct model_state *s, const char *name);
 bool state_runs(const struct container *c);
 void state_end(struct container *c, int code);
+/* Without a name, and there for another image or a container. */
+bool state_is_part(const struct model_state *s, const struct image *image);
 struct network *state_network(struct model_state *s, const char *name);
+/* The age of a volume that no container has is that of the run in its label:
+ * all become old ones. */
+void state_age_volumes(struct model_state *s);
 void state_forget_volume(struct volume *v);
 void state_forget_network(struct network *n);
 void state_clear(struct model_state *s); /* execs stay until they end */

@@ -2,6 +2,7 @@
  * leads, and overlays are refused, as by a kernel that does not know them. */
 #include "lib/jw.h"
 #include "lib/str.h"
+#include "lib/ulid.h"
 #include "model_call.h"
 
 #include <ftw.h>
@@ -122,6 +123,33 @@ state_forget_volume(struct volume *v)
 	memset(v, 0, sizeof(*v));
 }
 
+static bool
+is_used(const struct model_state *s, const struct volume *v)
+{
+	for (size_t i = 0; i < MODEL_CONTAINERS; i++)
+		for (size_t k = 0; k < CONTAINER_VOLUMES; k++)
+			if (str_eq(s->container[i].volume[k], v->name))
+				return true;
+	return false;
+}
+
+void
+state_age_volumes(struct model_state *s)
+{
+	for (size_t i = 0; i < MODEL_VOLUMES; i++) {
+		const struct volume *v = &s->volume[i];
+		const char *run = json_string_value(
+		    json_object_get(v->labels, "teploy.sandbox.run"));
+		char id[ULID_SIZE];
+
+		if (run == NULL || is_used(s, v))
+			continue;
+		(void)snprintf(id, sizeof(id), "0000000000%s", run + 10);
+		json_object_set_new(
+		    v->labels, "teploy.sandbox.run", json_string(id));
+	}
+}
+
 int
 call_volume_remove(struct model_state *s, const struct fake_request *r,
     const struct subject *about, struct buf *text)
@@ -131,10 +159,8 @@ call_volume_remove(struct model_state *s, const struct fake_request *r,
 	(void)r;
 	if (v == NULL || *about->name == '\0')
 		return refuse(text, 404, "no such volume");
-	for (size_t i = 0; i < MODEL_CONTAINERS; i++)
-		for (size_t k = 0; k < CONTAINER_VOLUMES; k++)
-			if (str_eq(s->container[i].volume[k], v->name))
-				return refuse(text, 409, "volume is in use");
+	if (is_used(s, v))
+		return refuse(text, 409, "volume is in use");
 	state_forget_volume(v);
 	return 204;
 }

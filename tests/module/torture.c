@@ -89,23 +89,41 @@ check_promises(void)
 	}
 }
 
-/* Every run is deleted, as its caller would; then nothing is left. */
+/* Everything of one sort is deleted, as its caller would. */
+static void
+delete_all(
+    const char *list, const char *member, const char *name, const char *where)
+{
+	SAID_AUTO all = ask_calm("GET", list, NULL, NULL);
+	json_t *items = json_object_get(all.json, member);
+
+	for (size_t i = 0; i < json_array_size(items); i++) {
+		char target[200];
+
+		(void)snprintf(target, sizeof(target), "%s%s", where,
+		    json_string_value(
+			json_object_get(json_array_get(items, i), name)));
+		SAID_AUTO s = ask_calm("DELETE", target, NULL, NULL);
+		if (s.status != 204)
+			wrong("%s is not deleted: %d", target, s.status);
+	}
+}
+
+/* Then nothing is left; bytes in the cache are the reaper's to delete. */
 static void
 leave(void)
 {
-	SAID_AUTO list = ask_calm("GET", "/v1/runs", NULL, NULL);
-	json_t *runs = json_object_get(list.json, "runs");
-
-	for (size_t i = 0; i < json_array_size(runs); i++) {
-		const char *id = json_string_value(
-		    json_object_get(json_array_get(runs, i), "id"));
-		SAID_AUTO s = ask_calm("DELETE", target_of(id, ""), NULL, NULL);
-
-		if (s.status != 204)
-			wrong("a run is not deleted: %d", s.status);
+	delete_all("/v1/runs", "runs", "id", "/v1/runs/");
+	delete_all(
+	    "/v1/snapshots", "snapshots", "image", "/v1/snapshots?image=");
+	if (world_has_cache()) {
+		delete_all(
+		    "/v1/warmcache", "templates", "repo", "/v1/warmcache/");
+		world_age();
+		world_tick(false);
 	}
 	if (!world_empty())
-		wrong("something is left once all runs are deleted");
+		wrong("something is left once all is deleted");
 }
 
 /* One telling. Returns the call that failed, or NULL. */

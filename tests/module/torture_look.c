@@ -103,7 +103,8 @@ static bool
 may_last(const char *key)
 {
 	static const char *const lasting[] = {"sbx:run:", "sbx:runs", "sbx:ids",
-	    "sbx:reaper", "sbx:counters", "sbx:workers"};
+	    "sbx:reaper", "sbx:counters", "sbx:workers",
+	    "sbx:warm:", "sbx:warms", "sbx:schema"};
 
 	for (size_t i = 0; i < sizeof(lasting) / sizeof(lasting[0]); i++)
 		if (str_starts(key, lasting[i]))
@@ -138,6 +139,7 @@ world_disagreements(struct buf *to)
 	look_for_orphans(containers, count, to);
 	look_at_networks(containers, count, to);
 	look_at_keys(to);
+	world_look_at_cache(to);
 	if (model_execs(world.model) > 0)
 		buf_addf(to, "%zu commands run on; ", model_execs(world.model));
 }
@@ -152,6 +154,7 @@ world_empty(void)
 	bool empty = wrong.size == 0 &&
 		     model_list(world.model, containers) == 0 &&
 		     world_number("ZCARD sbx:ids") == 0;
+	empty &= world_empty_cache();
 	model_clear(world.model);
 	freeReplyObject(world_do("FLUSHALL"));
 	world_age();

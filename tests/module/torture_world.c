@@ -18,6 +18,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/utsname.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -60,6 +61,20 @@ put_directory(const char *name)
 
 	(void)snprintf(path, sizeof(path), "%s%s", world.dir, name);
 	assert_int_equal(mkdir(path, 0700), 0);
+}
+
+/* A model mounts nothing: volumes are copies here (run/cache_overlay.c). */
+static void
+put_cache(void)
+{
+	struct utsname kernel;
+	char text[160];
+
+	assert_int_equal(uname(&kernel), 0);
+	(void)snprintf(
+	    text, sizeof(text), "fails on Linux %s\n", kernel.release);
+	put_directory("/cache");
+	put_file("/cache/overlay", text);
 }
 
 /* The environment of what may fail, or may not. */
@@ -107,11 +122,13 @@ world_open(void **state)
 
 	(void)state;
 	redis_fixture_open(&fixture);
-	(void)snprintf(world.dir, sizeof(world.dir), "/tmp/sbx-torture-XXXXXX");
+	(void)snprintf(
+	    world.dir, sizeof(world.dir), "/dev/shm/sbx-torture-XXXXXX");
 	assert_non_null(mkdtemp(world.dir));
 	put_directory("/run");
 	put_directory("/run/runs");
 	put_directory("/state");
+	put_cache();
 	put_file("/state/instance", WORLD_INSTANCE "\n");
 	put_file("/token", WORLD_TOKEN "\n");
 	(void)snprintf(world.socket, sizeof(world.socket), "%s/run/stream.sock",
@@ -127,6 +144,9 @@ world_open(void **state)
 	set("SBX_RUN_DIR", world.dir, "/run");
 	set("SBX_STATE_DIR", world.dir, "/state");
 	set("SBX_TOKEN_FILE", world.dir, "/token");
+	set("SBX_CACHE_ROOT", world.dir, "/cache");
+	set("SBX_CACHE_MAX_GB", "1", "");
+	set("SBX_DISK_MIN_FREE_GB", "0", "");
 	set("SBX_SERVER", "box", "");
 	set("SBX_STREAM_THREADS", "4", "");
 	set("SBX_GUEST", "exec", ""); /* no socket leads into a model */
@@ -194,31 +214,62 @@ sweep_once(
 		end(s);
 }
 
-void
-world_tick(bool fails)
+/* A reaper's thread, with the ways of the test or with those that may fail. */
+static struct sweeper
+sweeper_open(bool fails, int stop_fd)
 {
-	int pipe_fd[2];
 	struct err e = ERR_INIT;
-
-	assert_int_equal(pipe2(pipe_fd, O_CLOEXEC), 0);
 	struct sweeper s = {
 	    .ctx = {.config = &config[fails],
 		.instance = WORLD_INSTANCE,
 		.redis = redis_new(config[fails].redis_url, &e),
 		.engine = engine_new(config[fails].docker_socket)},
 	    .arena = ARENA_INIT,
-	    .stop_fd = pipe_fd[0],
+	    .stop_fd = stop_fd,
 	    .wake_fd = -1,
 	};
+
 	assert_non_null(s.ctx.redis);
+	return s;
+}
+
+static void
+sweeper_close(struct sweeper *s)
+{
+	redis_free(s->ctx.redis);
+	engine_free(s->ctx.engine);
+	arena_release(&s->arena);
+}
+
+static void
+tick(bool runs_fail, bool cache_fails)
+{
+	int pipe_fd[2];
+
+	assert_int_equal(pipe2(pipe_fd, O_CLOEXEC), 0);
+	struct sweeper s = sweeper_open(runs_fail, pipe_fd[0]);
 	sweep_once(&s, expire_open, expire_round, expire_close);
 	sweep_once(&s, reconcile_open, reconcile_round, reconcile_close);
 	sweep_once(&s, NULL, proxies_round, NULL);
-	redis_free(s.ctx.redis);
-	engine_free(s.ctx.engine);
-	arena_release(&s.arena);
+	sweeper_close(&s);
+	s = sweeper_open(cache_fails, pipe_fd[0]);
+	sweep_once(&s, cache_sweep_open, cache_sweep_round, cache_sweep_close);
+	sweep_once(&s, disk_open, disk_round, disk_close);
+	sweeper_close(&s);
 	fd_close(&pipe_fd[0]);
 	fd_close(&pipe_fd[1]);
+}
+
+void
+world_tick(bool fails)
+{
+	tick(fails, false);
+}
+
+void
+world_tick_cache(void)
+{
+	tick(false, true);
 }
 
 /* -- Redis ---------------------------------------------------------------- */
@@ -287,8 +338,15 @@ static const char age_script[] =
     "  if state == 'creating' or state == 'destroying' then "
     "    redis.call('ZINCRBY', 'sbx:runs', -ms, id) "
     "  end "
-    "  if redis.call('HEXISTS', key, 'leaseWaiterUntil') == 1 then "
-    "    redis.call('HINCRBY', key, 'leaseWaiterUntil', -ms) "
+    "  for _, mark in ipairs({'leaseWaiterUntil', 'holdUntil'}) do "
+    "    if redis.call('HEXISTS', key, mark) == 1 then "
+    "      redis.call('HINCRBY', key, mark, -ms) "
+    "    end "
+    "  end "
+    "end "
+    "for _, key in ipairs(redis.call('KEYS', 'sbx:warm-pins:*')) do "
+    "  for _, pin in ipairs(redis.call('ZRANGE', key, 0, -1)) do "
+    "    redis.call('ZINCRBY', key, -ms, pin) "
     "  end "
     "end "
     "for _, key in ipairs(redis.call('KEYS', 'sbx:inflight:*')) do "
@@ -310,7 +368,7 @@ age_entry(const char *path, const struct stat *st, int type, struct FTW *where)
 
 	(void)type, (void)where;
 	times[1].tv_sec -= AGE_MS / 1000;
-	return utimensat(AT_FDCWD, path, times, 0);
+	return utimensat(AT_FDCWD, path, times, AT_SYMLINK_NOFOLLOW);
 }
 
 void
@@ -321,5 +379,7 @@ world_age(void)
 	model_age(world.model, AGE_MS);
 	freeReplyObject(world_do("EVAL %s 0 %d", age_script, AGE_MS));
 	(void)snprintf(path, sizeof(path), "%s/run/runs", world.dir);
+	(void)nftw(path, age_entry, 8, FTW_PHYS);
+	(void)snprintf(path, sizeof(path), "%s/cache", world.dir);
 	(void)nftw(path, age_entry, 8, FTW_PHYS);
 }

@@ -32,13 +32,15 @@ extern struct world world;
 int world_open(void **state);
 int world_close(void **state);
 
-/* One round of each of the reaper's sweeps, to its end. With `fails` its calls
- * are those that may be made to fail. */
+/* One round of each of the reaper's sweeps, to its end. With `fails` the calls
+ * of those that look after runs are those that may be made to fail; or, the
+ * other, of those that look after the cache and the disk. */
 void world_tick(bool fails);
+void world_tick_cache(void);
 
 /* Two minutes pass for what waits for a grace or a mark to be over: containers,
- * directories, creations, teardowns, operations, keys being made. Deadlines and
- * leases stay. */
+ * directories, creations, teardowns, operations, holds, pins, keys being made.
+ * Deadlines and leases stay. */
 void world_age(void);
 
 /* A command to Redis, by a connection that never fails; freeReplyObject. */
@@ -52,6 +54,13 @@ const char *world_text(const char *format, ...);
  * containers, records and directories are of the same runs, and nothing is on
  * its way. Appends sentences. */
 void world_disagreements(struct buf *to);
+
+/* The cache's part of that: torture_cache.c. */
+void world_look_at_cache(struct buf *to);
+bool world_empty_cache(void);
+
+/* Something is in it, be it only what the reaper will delete. */
+bool world_has_cache(void);
 
 /* Nothing at all; by force where it was not so before (then false). */
 bool world_empty(void);
