@@ -12,8 +12,19 @@ close_pipe(struct pipes *all, struct pipe *p)
 {
 	fd_close(&p->from);
 	fd_close(&p->to);
-	free(p);
 	all->count--;
+	all->large -= p->large;
+	free(p);
+}
+
+/* False: it would be smaller than what is faster than copying. */
+static bool
+enlarge(struct pipes *all, struct pipe *p)
+{
+	p->large = all->large < PIPES_LARGE &&
+		   fcntl(p->to, F_SETPIPE_SZ, PIPE_LARGE) >= PIPE_LARGE;
+	all->large += p->large;
+	return p->large || fcntl(p->to, F_SETPIPE_SZ, PIPE_SIZE) >= PIPE_SIZE;
 }
 
 static struct pipe *
@@ -28,8 +39,7 @@ open_pipe(struct pipes *all)
 	p->from = ends[0];
 	p->to = ends[1];
 	all->count++;
-	/* A smaller one is slower than copying. */
-	if (fcntl(p->to, F_SETPIPE_SZ, PIPE_SIZE) >= PIPE_SIZE)
+	if (enlarge(all, p))
 		return p;
 	close_pipe(all, p);
 	return NULL;
