@@ -344,6 +344,7 @@ request_may_come_in_single_bytes(void **state)
 static void
 request_that_makes_no_sense_is_refused(void **state)
 {
+	static const char newer[] = {WIRE_VERSION + 1, 'x'};
 	static const struct {
 		enum wire_type type;
 		const char *bytes;
@@ -353,7 +354,7 @@ request_that_makes_no_sense_is_refused(void **state)
 	    {WIRE_KILL, "", 0, WIRE_FAIL_INTERNAL},
 	    {WIRE_EXEC, "\1nonsense", 9, WIRE_FAIL_INTERNAL},
 	    {WIRE_EXEC, "\2nonsense", 9, WIRE_FAIL_INTERNAL},
-	    {WIRE_EXEC, "\4later", 6, WIRE_FAIL_VERSION},
+	    {WIRE_EXEC, newer, sizeof(newer), WIRE_FAIL_VERSION},
 	};
 
 	(void)state;
