@@ -337,6 +337,11 @@ read_list(const struct buf *body, struct image_list *ret_list, struct err *e)
 	struct image_list list = {
 	    mem_zalloc(mem_array(count, sizeof(*list.item))), count};
 
+	if (!json_is_array(answer)) {
+		image_list_release(&list);
+		return err_set(
+		    e, ERR_ENGINE, "Docker's list of images is none");
+	}
 	for (size_t i = 0; i < count; i++)
 		if (read_item(json_array_get(answer, i), &list.item[i], e) !=
 		    0) {

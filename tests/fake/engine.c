@@ -18,6 +18,7 @@
 
 #define HEAD_MAX (128u * 1024)
 #define BODY_MAX (4u << 20)
+#define BODY_KEPT (1u << 20)
 #define RULES_MAX 64
 #define REQUESTS_MAX 8192
 #define CONNECTIONS_MAX 1024
@@ -125,11 +126,36 @@ read_exactly(int fd, struct buf *to, size_t size)
 	return true;
 }
 
+/* "1f4\r\n" and so many bytes and "\r\n", to an empty one. Of a large body the
+ * beginning is kept. */
+static bool
+read_chunks(int fd, struct buf *body)
+{
+	BUF_AUTO chunk = BUF_INIT(BODY_MAX);
+
+	for (size_t size = 1; size > 0;) {
+		buf_reset(&chunk);
+		do {
+			if (!read_exactly(fd, &chunk, 1))
+				return false;
+		} while (chunk.data[chunk.size - 1] != '\n');
+		size = strtoul(chunk.data, NULL, 16);
+		buf_reset(&chunk);
+		if (!read_exactly(fd, &chunk, size + 2))
+			return false;
+		if (body->size + size < BODY_KEPT)
+			buf_add(body, chunk.data, size);
+	}
+	return true;
+}
+
 static bool
 read_body(int fd, const char *head, struct buf *body)
 {
 	const char *length = strcasestr(head, "\r\nContent-Length:");
 
+	if (strcasestr(head, "\r\nTransfer-Encoding: chunked") != NULL)
+		return read_chunks(fd, body);
 	if (length == NULL)
 		return true;
 	return read_exactly(fd, body, strtoul(length + 17, NULL, 10));
