@@ -236,7 +236,7 @@ type_of(const struct copy *c, const struct dirent *entry)
 	if (fstatat(walk_fd(&c->w), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) !=
 	    0)
 		return DT_UNKNOWN;
-	return IFTODT(st.st_mode);
+	return (int)IFTODT(st.st_mode);
 }
 
 static int
