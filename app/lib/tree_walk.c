@@ -11,6 +11,11 @@
 #include <string.h>
 #include <unistd.h>
 
+/* A level's directory is closed by pop(); gcc 12 loses it in the array. */
+#ifndef __clang__
+#pragma GCC diagnostic ignored "-Wanalyzer-malloc-leak"
+#endif
+
 #define LOOK_EVERY 64
 #define NAMES_MAX (WALK_DEPTH * 256u)
 #define OPEN_DIR (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
@@ -84,36 +89,35 @@ close_far_level(struct walk *w)
 	fd_close(&level->beside);
 }
 
+static void
+grow(struct walk *w)
+{
+	w->room = w->room == 0 ? 64 : w->room * 2;
+	w->level = mem_realloc(w->level, mem_array(w->room, sizeof(*w->level)));
+}
+
 int
 walk_enter(struct walk *w, const char *name, int fd, const struct stat *st,
     int beside, struct err *e)
 {
+	FD_AUTO own = fd;
 	FD_AUTO target = beside;
-	DIR *dir = fdopendir(fd);
 
-	if (dir == NULL || w->depth >= WALK_DEPTH) {
-		int error = errno;
-
-		if (dir != NULL)
-			(void)closedir(dir);
-		else
-			fd_close(&fd);
-		errno = error;
-		return dir == NULL ? walk_fail(w, name, "cannot read", e)
-				   : err_set(e, ERR_TOO_LARGE,
-					 "the tree is more than %d "
-					 "directories deep",
-					 WALK_DEPTH);
-	}
-	if (w->depth == w->room) {
-		w->room = w->room == 0 ? 64 : w->room * 2;
-		w->level = mem_realloc(
-		    w->level, mem_array(w->room, sizeof(*w->level)));
-	}
-	w->level[w->depth++] = (struct walk_level){.dir = dir,
+	if (w->depth == WALK_DEPTH)
+		return err_set(e, ERR_TOO_LARGE,
+		    "the tree is more than %d directories deep", WALK_DEPTH);
+	if (w->depth == w->room)
+		grow(w);
+	struct walk_level *level = &w->level[w->depth];
+	*level = (struct walk_level){.dir = fdopendir(own),
 	    .id = id_of(st),
-	    .beside = fd_take(&target),
+	    .beside = target,
 	    .name = (unsigned)w->names.size};
+	if (level->dir == NULL)
+		return walk_fail(w, name, "cannot read", e);
+	(void)fd_take(&own);
+	(void)fd_take(&target);
+	w->depth++;
 	buf_add(&w->names, name, strlen(name) + 1);
 	close_far_level(w);
 	return 0;

@@ -4,6 +4,7 @@
 #include "lib/utf8.h"
 
 #include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
 
 #define SEGMENT_MAX 63
@@ -145,30 +146,33 @@ warm_path_read(const char *text, char to[WARM_PATH_SIZE], struct err *e)
 	return 0;
 }
 
+static void
+replace(char *s, char old, char new)
+{
+	for (; *s != '\0'; s++)
+		if (*s == old)
+			*s = new;
+}
+
 void
 warm_repo_file(const char *repo, char to[WARM_REPO_SIZE])
 {
-	size_t i;
-
-	for (i = 0; repo[i] != '\0' && i < WARM_REPO_SIZE - 1; i++)
-		to[i] = repo[i] == '/' ? '+' : repo[i];
-	to[i] = '\0';
+	(void)snprintf(to, WARM_REPO_SIZE, "%s", repo);
+	replace(to, '/', '+');
 }
 
 int
 warm_repo_of_file(const char *file, char to[WARM_REPO_SIZE])
 {
 	char repo[WARM_REPO_SIZE];
-	size_t i;
+	size_t size = strlen(file);
 
-	for (i = 0; file[i] != '\0' && i < sizeof(repo) - 1; i++) {
-		if (file[i] == '/')
-			return -1;
-		repo[i] = file[i] == '+' ? '/' : file[i];
-	}
-	repo[i] = '\0';
-	if (file[i] != '\0' || !is_repo(repo))
+	if (size >= sizeof(repo) || strchr(file, '/') != NULL)
 		return -1;
-	memcpy(to, repo, i + 1);
+	memcpy(repo, file, size + 1);
+	replace(repo, '+', '/');
+	if (!is_repo(repo))
+		return -1;
+	memcpy(to, repo, size + 1);
 	return 0;
 }
