@@ -341,6 +341,7 @@ dials_in_vain_take_a_bounded_number_of_descriptors(void **state)
 	(void)snprintf(
 	    text, sizeof(text), "hole.test:%d\nprivate 127.0.0.0/8\n", port);
 	proxy_start(&f, text, more);
+	/* Some come and go: who asks for counts, and names. */
 	before = proxy_descriptors(&f);
 	f.ttl = 255;
 	(void)snprintf(text, sizeof(text),
@@ -350,9 +351,8 @@ dials_in_vain_take_a_bounded_number_of_descriptors(void **state)
 		proxy_say(&f, fd[i], text);
 	}
 	proxy_name(&f, "hole.test", addresses, "");
-	wait_until(proxy_descriptors(&f) >= before + most, 20000);
+	wait_until(proxy_descriptors(&f) >= before + most - 8, 20000);
 	for (int i = 0; i < 40; i++) {
-		/* There may be some for names, and what asks for counts. */
 		assert_true(proxy_descriptors(&f) <= before + most + 8);
 		assert_non_null(strstr(counts(&f), "\"connections\":40"));
 		(void)poll(NULL, 0, 20); /* they would become more */
