@@ -6,7 +6,9 @@
 
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -222,6 +224,60 @@ another_file_system_can_be_the_target(void **state)
 	tree_unmount(tree_path("mounted"));
 }
 
+/* Layers and the overlay "from" of them; false where that cannot be. */
+static bool
+mount_overlay(void)
+{
+	char options[4096];
+
+	tree_dir(tree_path("layers"), 0755);
+	tree_dir(tree_path("from"), 0755);
+	if (!tree_mount(tree_path("layers"), "mode=0700"))
+		return false;
+	tree_dir(tree_path("layers/lower"), 0750);
+	tree_dir(tree_path("layers/upper"), 0750);
+	tree_dir(tree_path("layers/work"), 0700);
+	tree_dir(tree_path("layers/lower/dir"), 0755);
+	tree_dir(tree_path("layers/lower/gone"), 0755);
+	tree_file(tree_path("layers/lower/gone/file"), 0644, "x");
+	tree_file(tree_path("layers/lower/dir/a"), 0644, "lower");
+	tree_file(tree_path("layers/lower/dir/b"), 0644, "lower");
+	assert_int_equal(link(tree_path("layers/lower/dir/a"),
+			     tree_path("layers/lower/linked")),
+	    0);
+	(void)snprintf(options, sizeof(options),
+	    "lowerdir=%s,upperdir=%s,workdir=%s,index=on,redirect_dir=on",
+	    tree_path("layers/lower"), tree_path("layers/upper"),
+	    tree_path("layers/work"));
+	return mount("overlay", tree_path("from"), "overlay", 0, options) == 0;
+}
+
+/* What a warm commit copies: layers, of which the copy shows nothing. */
+static void
+what_is_seen_of_an_overlay_is_copied(void **state)
+{
+	(void)state;
+	if (!mount_overlay()) {
+		(void)umount2(tree_path("layers"), MNT_DETACH);
+		skip();
+	}
+	assert_int_equal(unlink(tree_path("from/dir/b")), 0);
+	assert_int_equal(unlink(tree_path("from/gone/file")), 0);
+	assert_int_equal(rmdir(tree_path("from/gone")), 0);
+	tree_dir(tree_path("from/gone"), 0711);
+	assert_int_equal(
+	    rename(tree_path("from/dir"), tree_path("from/moved")), 0);
+	/* Both names are the changed file's. */
+	FD_AUTO fd = open(tree_path("from/linked"), O_WRONLY | O_CLOEXEC);
+	assert_int_equal(pwrite(fd, "upper", 5, 0), 5);
+	assert_int_equal(tree_copy_same().entries, 4);
+	char *text = tree_text(tree_path("to/moved/a"));
+	assert_string_equal(text, "upper");
+	free(text);
+	tree_unmount(tree_path("from"));
+	tree_unmount(tree_path("layers"));
+}
+
 int
 main(void)
 {
@@ -233,6 +289,7 @@ main(void)
 	    TREE_TEST(a_full_disk_is_told),
 	    TREE_TEST(another_file_system_is_not_entered),
 	    TREE_TEST(another_file_system_can_be_the_target),
+	    TREE_TEST(what_is_seen_of_an_overlay_is_copied),
 	};
 
 	return tree_run("tree_bounds", tests);
