@@ -69,7 +69,7 @@ int
 archive_teardown(void **state)
 {
 	(void)state;
-	wait_until(atomic_load(&exited.files.open) == 0, 10000);
+	wait_until(atomic_load(&exited.files.open) == 0, 30000);
 	assert_int_equal(atomic_load(&exited.files.followed), 0);
 	engine_free(exited.ctx.engine);
 	fake_free(exited.fake);

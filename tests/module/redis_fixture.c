@@ -23,8 +23,8 @@ exec_server(const struct redis_fixture *f)
 	char socket[96], port[8];
 	const char *argv[32] = {"redis-server", "--unixsocket", socket, "--dir",
 	    f->dir, "--port", port, "--bind", "127.0.0.1", "--appendonly",
-	    "yes", "--save", ""};
-	size_t argc = 13;
+	    "yes", "--save", "", "--appendfsync", "no"};
+	size_t argc = 15;
 	char *unconst[32];
 
 	(void)snprintf(socket, sizeof(socket), "%s/redis.sock", f->dir);
@@ -74,7 +74,7 @@ redis_fixture_start(struct redis_fixture *f)
 	if (pid == 0)
 		exec_server(f);
 	f->pid = pid;
-	wait_until(answers(f), 10000);
+	wait_until(answers(f), 60000);
 }
 
 void

@@ -23,7 +23,7 @@ the_engine_is_let_go_before_the_caller_gets_a_byte(void **state)
 		for (size_t i = 0; i < size; i += 4096)
 			assert_int_equal(bytes[i], 0);
 		if (total == 0)
-			wait_until(atomic_load(&exited.files.open) == 0, 10000);
+			wait_until(atomic_load(&exited.files.open) == 0, 30000);
 		total += size;
 	}
 	check_ok(rc, &e);

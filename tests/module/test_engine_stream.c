@@ -114,7 +114,7 @@ a_taker_that_does_not_take_stops_the_sender(void **state)
 	assert_true(size <= 512u * 1024);
 	engine_stream_free(s);
 	/* And is told that nobody will read on. */
-	wait_until(atomic_load(&l.ended), 10000);
+	wait_until(atomic_load(&l.ended), 30000);
 	assert_true(atomic_load(&l.sent) < 512);
 }
 

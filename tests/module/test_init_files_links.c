@@ -319,7 +319,7 @@ wait_for(const char *path)
 {
 	struct stat st;
 
-	wait_until(lstat(file_at(path), &st) == 0, 10000);
+	wait_until(lstat(file_at(path), &st) == 0, 30000);
 }
 
 static void

@@ -183,7 +183,7 @@ the_end_of_the_init_is_seen(void **state)
 	check_ok(fd, &e);
 	assert_false(has_ended(fd));
 	netns_end(&n);
-	wait_until(has_ended(fd), 10000);
+	wait_until(has_ended(fd), 30000);
 }
 
 static void

@@ -204,7 +204,7 @@ a_restart_keeps_every_record(void **state)
 	    run_get(redis, run.id, true, &arena, &got, &e), &e, ERR_STORE_AWAY);
 	redis_fixture_start(&fixture);
 	wait_until(
-	    back = run_get(redis, run.id, true, &arena, &got, &e) == 0, 5000);
+	    back = run_get(redis, run.id, true, &arena, &got, &e) == 0, 30000);
 	assert_true(back);
 	assert_string_equal(got.state, "running");
 	assert_int_equal(got.expires_ms, run.expires_ms);
@@ -249,7 +249,7 @@ redis_dying_under_load_leaves_no_half_record(void **state)
 		char *before = mem_strdup(fixture_say("GET sbx:last-id"));
 
 		wait_until(
-		    strcmp(fixture_say("GET sbx:last-id"), before) != 0, 10000);
+		    strcmp(fixture_say("GET sbx:last-id"), before) != 0, 30000);
 		free(before);
 		redis_fixture_kill(&fixture);
 		redis_fixture_start(&fixture);
@@ -278,7 +278,7 @@ redis_dying_under_load_leaves_no_half_record(void **state)
 	struct redisReply *reply = NULL;
 	struct err e = ERR_INIT;
 	wait_until(
-	    (reply = redis_command(redis, 3, argv, NULL, &e)) != NULL, 5000);
+	    (reply = redis_command(redis, 3, argv, NULL, &e)) != NULL, 30000);
 	assert_string_equal(reply_text(reply), "consistent");
 	redis_reply_free(reply);
 }
