@@ -13,7 +13,9 @@ callers_mistakes_are_input_errors(void **state)
 	(void)state;
 	check_fails(
 	    refusal_of_guest(WIRE_FAIL_CWD, "no dir", 6, &e), &e, ERR_INPUT);
-	assert_string_equal(e.text, "cwd: no dir");
+	assert_string_equal(e.text,
+	    "cwd: no dir; it must be a directory already (POST "
+	    "/v1/runs/{id}/files/{path}?mkdir=1 makes one)");
 	check_fails(
 	    refusal_of_guest(WIRE_FAIL_USER, "x", 1, &e), &e, ERR_INPUT);
 	check_fails(refusal_of_guest(WIRE_FAIL_FENCED, "x", 1, &e), &e,
