@@ -45,7 +45,7 @@ struct tree_watch {
  * Another file system mounted below from is not entered. Nothing is flushed to
  * disk: the caller does (syncfs). On failure what was copied stays: the caller
  * removes it. ERR_FILE_SPACE where the disk is full; ERR_CONFLICT where a
- * directory was moved while it was walked.
+ * directory was moved while it was walked, or a process has a lease on a file.
  */
 int tree_copy(int from, int to, const struct tree_watch *watch,
     struct tree_sum *ret_sum, struct err *e);

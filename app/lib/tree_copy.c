@@ -31,9 +31,18 @@ beside(const struct copy *c)
 static int
 fail(const struct copy *c, const char *name, struct err *e)
 {
+	char path[WALK_TEXT];
+
 	if (errno == ECANCELED)
 		return err_set(
 		    e, ERR_GONE_AWAY, "nobody waits for the copy any more");
+	/* It ends now, by who holds it or after /proc/sys/fs/lease-break-time.
+	 */
+	if (errno == EAGAIN)
+		return err_set(e, ERR_CONFLICT,
+		    "a process has a lease on %s (fcntl, F_SETLEASE); try "
+		    "again in a minute",
+		    walk_path(&c->w, name, path));
 	return walk_fail(&c->w, name, "cannot copy", e);
 }
 

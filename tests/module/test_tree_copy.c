@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -290,6 +291,31 @@ what_is_no_file_is_skipped_and_counted(void **state)
 	assert_false(tree_there(tree_path("to/null")));
 }
 
+/* Opening it would wait for whoever has it, who may be frozen. */
+static void
+a_file_that_is_leased_is_a_conflict(void **state)
+{
+	struct err e = ERR_INIT;
+	struct tree_sum sum;
+
+	(void)state;
+	tree_dir(tree_path("from"), 0755);
+	tree_dir(tree_path("to"), 0755);
+	tree_file(tree_path("from/leased"), 0644, "x");
+	FD_AUTO fd = open(tree_path("from/leased"), O_RDWR | O_CLOEXEC);
+	(void)signal(SIGIO, SIG_IGN);
+	if (fcntl(fd, F_SETLEASE, F_WRLCK) != 0)
+		skip();
+	check_fails(
+	    tree_copy_path(tree_path("from"), tree_path("to"), NULL, &sum, &e),
+	    &e, ERR_CONFLICT);
+	assert_non_null(strstr(e.text, "leased"));
+	assert_int_equal(fcntl(fd, F_SETLEASE, F_UNLCK), 0);
+	check_ok(
+	    tree_copy_path(tree_path("from"), tree_path("to"), NULL, &sum, &e),
+	    &e);
+}
+
 int
 main(void)
 {
@@ -302,6 +328,7 @@ main(void)
 	    TREE_TEST(large_files_are_the_same_to_the_last_byte),
 	    TREE_TEST(attributes_are_kept),
 	    TREE_TEST(what_is_no_file_is_skipped_and_counted),
+	    TREE_TEST(a_file_that_is_leased_is_a_conflict),
 	};
 
 	return tree_run("tree_copy", tests);
