@@ -8,9 +8,9 @@ view(struct jw *w, const struct snapshot *s)
 {
 	jw_str(w, "image", s->image);
 	jw_str(w, "run", s->run);
-	jw_str(w, "base", s->base);
+	jw_str(w, "baseImage", s->base);
 	jw_time(w, "createdAt", s->created_ms);
-	jw_int(w, "bytes", s->bytes);
+	jw_int(w, "size", s->bytes);
 	jw_int(w, "layers", s->layers);
 	if (*s->warm_path != '\0')
 		jw_str(w, "warmPath", s->warm_path);

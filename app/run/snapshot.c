@@ -62,7 +62,7 @@ gone_long(void *arg)
 /* -- looking --------------------------------------------------------------- */
 
 static void
-describe(struct taking *t)
+describe(struct taking *t, bool no_tmp)
 {
 	struct arena *a = t->arena;
 	char *image = arena_printf(a, SNAPSHOT_PREFIX "%s", t->hold.token);
@@ -73,7 +73,7 @@ describe(struct taking *t)
 	    .run = t->run->id,
 	    .base = t->run->image,
 	    .warm_path = t->warm ? t->run->warm_path : "",
-	    .excludes = t->about.excludes,
+	    .excludes = snapshot_excludes(&t->about, no_tmp ? "/tmp" : NULL, a),
 	    .created_ms = ulid_time(t->hold.token),
 	    .layers = (t->flat ? 0 : t->base.layers) + 1 + t->warm,
 	};
@@ -113,7 +113,6 @@ look(struct taking *t, struct err *e)
 		return -1;
 	t->flat = t->base.layers + 1 + t->warm > SNAPSHOT_LAYERS_MAX ||
 		  t->about.warm_in_volume;
-	describe(t);
 	return 0;
 }
 
@@ -192,9 +191,13 @@ commit_staged(struct taking *t, struct err *e)
 static int
 build(struct taking *t, struct err *e)
 {
-	if (look(t, e) != 0 ||
-	    snapshot_sync(t->ctx, t->run, &t->source, t->hold.token, e) != 0 ||
-	    hold_freeze(&t->hold, e) != 0)
+	bool tmp;
+
+	if (look(t, e) != 0 || snapshot_sync(t->ctx, t->run, &t->source,
+				   t->hold.token, &tmp, e) != 0)
+		return -1;
+	describe(t, tmp);
+	if (hold_freeze(&t->hold, e) != 0)
 		return -1;
 	if (!t->warm && !t->flat)
 		return commit_source(t, t->base.config, e);

@@ -99,33 +99,24 @@ by_text(const void *a, const void *b)
 	return strcmp(*one, *two);
 }
 
-static int
-find_volumes(const json_t *volumes, const char *warm_path, struct arena *a,
-    struct snapshot_base *base, struct err *e)
+static void
+find_volumes(json_t *volumes, const char *warm_path, struct arena *a,
+    struct snapshot_base *base)
 {
-	BUF_AUTO text = BUF_INIT(EXCLUDES_MAX);
-	struct jw w = JW_INIT(&text);
-	void *at = json_object_iter((json_t *)(uintptr_t)volumes);
-	const char **path =
-	    arena_alloc(a, (json_object_size(volumes) + 1) * sizeof(*path));
-	size_t count = 0;
+	const char *path;
+	json_t *nothing;
 
-	for (; at != NULL;
-	     at = json_object_iter_next((json_t *)(uintptr_t)volumes, at))
-		path[count++] = json_object_iter_key(at);
-	qsort(path, count, sizeof(*path), by_text);
-	jw_open(&w, '[');
-	for (size_t i = 0; i < count; i++) {
-		if (*warm_path != '\0' && related(path[i], warm_path))
+	base->volume = arena_alloc(
+	    a, (json_object_size(volumes) + 1) * sizeof(*base->volume));
+	json_object_foreach(volumes, path, nothing)
+	{
+		if (*warm_path != '\0' && related(path, warm_path))
 			base->warm_in_volume = true;
-		if (!str_eq(path[i], warm_path))
-			jw_str(&w, NULL, path[i]);
+		if (!str_eq(path, warm_path))
+			base->volume[base->volume_count++] =
+			    arena_strdup(a, path);
 	}
-	jw_close(&w, ']');
-	if (text.over)
-		return err_set(e, ERR_ENGINE, "the image has many VOLUMEs");
-	base->excludes = arena_strdup(a, text.data);
-	return 0;
+	qsort(base->volume, base->volume_count, sizeof(*base->volume), by_text);
 }
 
 int
@@ -133,13 +124,29 @@ snapshot_base(const char *base, const char *warm_path, struct arena *a,
     struct snapshot_base *ret_base, struct err *e)
 {
 	json_auto_t *config = load(base, e);
-	struct snapshot_base found = {.excludes = "[]"};
+	struct snapshot_base found = {.volume = NULL};
 
-	if (config == NULL || find_volumes(json_object_get(config, "Volumes"),
-				  warm_path, a, &found, e) != 0)
+	if (config == NULL)
 		return -1;
+	find_volumes(json_object_get(config, "Volumes"), warm_path, a, &found);
 	found.has_user = has_text(config, "User");
 	found.has_working_dir = has_text(config, "WorkingDir");
 	*ret_base = found;
 	return 0;
+}
+
+const char *
+snapshot_excludes(
+    const struct snapshot_base *base, const char *more, struct arena *a)
+{
+	BUF_AUTO text = BUF_INIT(EXCLUDES_MAX);
+	struct jw w = JW_INIT(&text);
+
+	jw_open(&w, '[');
+	for (size_t i = 0; i < base->volume_count; i++)
+		jw_str(&w, NULL, base->volume[i]);
+	if (more != NULL)
+		jw_str(&w, NULL, more);
+	jw_close(&w, ']');
+	return arena_strdup(a, text.data);
 }

@@ -29,8 +29,8 @@ int snapshot_config(const struct snapshot_config *c, struct arena *a,
 /* What the caller of a commit must know of a base. */
 struct snapshot_base {
 	bool has_user, has_working_dir;
-	/* The image's VOLUMEs but warm_path: a JSON array, sorted. */
-	const char *excludes;
+	const char **volume; /* the image's, but warm_path; sorted */
+	size_t volume_count;
 	/* warm_path is at, below or above one of them. */
 	bool warm_in_volume;
 };
@@ -38,5 +38,10 @@ struct snapshot_base {
 /* warm_path "" is none. */
 int snapshot_base(const char *base, const char *warm_path, struct arena *a,
     struct snapshot_base *ret_base, struct err *e);
+
+/* What of such an image's runs is in no snapshot: the volumes, and one more
+ * path unless that is NULL. A JSON array. */
+const char *snapshot_excludes(
+    const struct snapshot_base *base, const char *more, struct arena *a);
 
 #endif

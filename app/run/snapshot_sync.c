@@ -17,17 +17,10 @@ static const struct guest_patience patience = {-1, ANSWER_MS};
 
 /* -- in the run ------------------------------------------------------------ */
 
-struct change {
-	const struct wire_file *request;
-};
-
 static int
-change(
-    void *arg, struct engine *en, const struct guest_place *at, struct err *e)
+ask(void *arg, struct engine *en, const struct guest_place *at, struct err *e)
 {
-	const struct change *c = arg;
-	struct guest_file *f =
-	    guest_file_open(en, at, c->request, &patience, e);
+	struct guest_file *f = guest_file_open(en, at, arg, &patience, e);
 
 	if (f == NULL)
 		return -1;
@@ -36,22 +29,21 @@ change(
 	return rc;
 }
 
-/* Root makes or removes a directory in the run's root. No grant fences it. */
+/* Root makes or removes a directory in the run. No grant fences it. */
 static int
 do_probe(const struct run_ctx *ctx, struct run *run, enum wire_file_what what,
-    const char *name, struct err *e)
+    const char *path, struct err *e)
 {
-	const struct wire_file request = {
+	struct wire_file request = {
 	    .what = what,
 	    .generation = INT64_MAX,
 	    .user = "0:0",
 	    .root = "/",
-	    .path = name,
+	    .path = path,
 	    .to = "",
 	};
-	struct change c = {&request};
 
-	return reach_do(ctx, run, change, &c, e);
+	return reach_do(ctx, run, ask, &request, e);
 }
 
 static int
@@ -111,35 +103,82 @@ kept_inside(const char *runtime, struct err *e)
 
 static int
 look_for(const struct run_ctx *ctx, const struct container_info *source,
-    const char *name, struct err *e)
+    const char *path, bool *ret_there, struct err *e)
 {
 	const struct container_wait wait = {
 	    .timeout_ms = ANSWER_MS, .gone = ctx->gone, .arg = ctx->arg};
 	struct container_stat st;
 
-	if (container_archive_stat(
-		ctx->engine, source->id, name, &wait, &st, e) == 0)
+	*ret_there = container_archive_stat(
+			 ctx->engine, source->id, path, &wait, &st, e) == 0;
+	return *ret_there || e->kind == ERR_ABSENT ? 0 : -1;
+}
+
+/* Whether what is written in that directory of the run is seen from outside. */
+static int
+probe(const struct run_ctx *ctx, struct run *run,
+    const struct container_info *source, const char *dir, const char *token,
+    bool *ret_seen, struct err *e)
+{
+	struct err ignored = ERR_INIT;
+	char path[PROBE_SIZE];
+
+	(void)snprintf(path, sizeof(path), "%s/.sbx-probe-%s", dir, token);
+	if (do_probe(ctx, run, WIRE_FILE_MKDIR, path + 1, e) != 0)
+		return -1;
+	int rc = look_for(ctx, source, path, ret_seen, e);
+	(void)do_probe(ctx, run, WIRE_FILE_REMOVE, path + 1, &ignored);
+	return rc;
+}
+
+/* A run without a /tmp is not to get one by the try. */
+static int
+probe_tmp(const struct run_ctx *ctx, struct run *run,
+    const struct container_info *source, const char *token, bool *ret_tmp,
+    struct err *e)
+{
+	bool seen, there;
+
+	if (look_for(ctx, source, "/tmp", &there, e) != 0)
+		return -1;
+	if (!there)
 		return 0;
-	return e->kind == ERR_ABSENT ? kept_inside(source->runtime, e) : -1;
+	if (probe(ctx, run, source, "/tmp", token, &seen, e) != 0)
+		return -1;
+	*ret_tmp = !seen;
+	return 0;
+}
+
+/* One that has exited has written out what it could. Its init made at least
+ * /work, unless the image has it: then there is no telling. */
+static int
+look_at_exited(const struct run_ctx *ctx, const struct container_info *source,
+    struct err *e)
+{
+	bool there;
+
+	if (look_for(ctx, source, FILES_ROOT, &there, e) != 0)
+		return -1;
+	return there ? 0 : kept_inside(source->runtime, e);
 }
 
 int
 snapshot_sync(const struct run_ctx *ctx, struct run *run,
-    const struct container_info *source, const char *token, struct err *e)
+    const struct container_info *source, const char *token, bool *ret_tmp,
+    struct err *e)
 {
-	struct err ignored = ERR_INIT;
-	char name[PROBE_SIZE];
+	bool seen;
 
+	*ret_tmp = false;
 	if (!str_starts(source->runtime, "runsc"))
 		return 0;
-	/* One that has exited has written out what it could. Its init made at
-	 * least this, unless the image has it: then there is no telling. */
 	if (!str_eq(run->state, "running"))
-		return look_for(ctx, source, FILES_ROOT, e);
-	(void)snprintf(name, sizeof(name), "/.sbx-probe-%s", token);
-	if (do_probe(ctx, run, WIRE_FILE_MKDIR, name + 1, e) != 0)
+		return look_at_exited(ctx, source, e);
+	if (probe(ctx, run, source, "", token, &seen, e) != 0)
 		return -1;
-	int rc = look_for(ctx, source, name, e);
-	(void)do_probe(ctx, run, WIRE_FILE_REMOVE, name + 1, &ignored);
-	return rc == 0 ? flush(ctx, run, token, e) : -1;
+	if (!seen)
+		return kept_inside(source->runtime, e);
+	if (probe_tmp(ctx, run, source, token, ret_tmp, e) != 0)
+		return -1;
+	return flush(ctx, run, token, e);
 }

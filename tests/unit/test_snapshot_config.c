@@ -102,18 +102,25 @@ base_of(const char *json, const char *warm)
 }
 
 static void
+check_excludes(
+    const char *json, const char *warm, const char *more, const char *want)
+{
+	const struct snapshot_base about = base_of(json, warm);
+
+	assert_string_equal(snapshot_excludes(&about, more, &arena), want);
+}
+
+static void
 volumes_are_excluded_but_for_the_warm_path(void **state)
 {
 	static const char base[] =
 	    "{\"Volumes\":{\"/z\":{},\"/data\":{},\"/a\\\"b\":{}}}";
 
 	(void)state;
-	assert_string_equal(
-	    base_of(base, "").excludes, "[\"/a\\\"b\",\"/data\",\"/z\"]");
-	assert_string_equal(
-	    base_of(base, "/data").excludes, "[\"/a\\\"b\",\"/z\"]");
-	assert_string_equal(base_of("{}", "/data").excludes, "[]");
-	assert_string_equal(base_of("{\"Volumes\":null}", "").excludes, "[]");
+	check_excludes(base, "", NULL, "[\"/a\\\"b\",\"/data\",\"/z\"]");
+	check_excludes(base, "/data", "/tmp", "[\"/a\\\"b\",\"/z\",\"/tmp\"]");
+	check_excludes("{}", "/data", NULL, "[]");
+	check_excludes("{\"Volumes\":null}", "", "/tmp", "[\"/tmp\"]");
 }
 
 static void
