@@ -63,7 +63,9 @@ container_create(struct engine *en, const struct container_spec *spec,
 	const struct engine_call call = {.method = "POST",
 	    .path = path.data,
 	    .json = body.data,
-	    .timeout_ms = CREATE_MS};
+	    .timeout_ms = spec->timeout_ms > 0 ? spec->timeout_ms : CREATE_MS,
+	    .gone = spec->gone,
+	    .arg = spec->gone_arg};
 	if (engine_do(en, &call, &reply, e) != 0)
 		return err_wrap(e, "cannot create the container");
 	if (reply.status != 201)

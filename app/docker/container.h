@@ -44,6 +44,11 @@ struct container_spec {
 	int64_t memory_bytes; /* swap is set to the same: none extra */
 	int64_t nano_cpus, pids, shm_bytes;
 	const char *const *cap_drop; /* NULL-terminated */
+	/* While the engine fills a volume from the image it may take longer
+	 * than the usual minute (0); asked meanwhile, as in engine_call. */
+	int timeout_ms;
+	bool (*gone)(void *arg);
+	void *gone_arg;
 };
 
 /* Create. ERR_ABSENT: no such image; ERR_CONFLICT: the name is taken, perhaps

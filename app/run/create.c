@@ -59,6 +59,14 @@ making_gone(void *arg)
 	return m->watch->gone != NULL && m->watch->gone(m->watch->arg);
 }
 
+/* For what is not broken off: the engine would go on, and end later. */
+static bool
+making_waits(void *arg)
+{
+	(void)making_gone(arg);
+	return false;
+}
+
 static int
 tell(struct making *m, const char *phase, int64_t current, int64_t total)
 {
@@ -184,6 +192,9 @@ make_container(struct making *m, const struct run *run, struct arena *a,
 	    .pids = run->pids,
 	    .shm_bytes = ctx->config->shm_mb << 20,
 	    .cap_drop = drop,
+	    .timeout_ms = warm_fill_ms(run),
+	    .gone = making_waits,
+	    .gone_arg = m,
 	};
 	egress_attach(run, a, &spec);
 	return container_create(ctx->engine, &spec, ret_id, e);

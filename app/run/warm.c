@@ -12,7 +12,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define LOCK_MS 10000 /* who has it longer is stuck, or stopped */
+#define LOCK_MS 10000  /* who has it longer is stuck, or stopped */
+#define FILL_MS 600000 /* 10 GB of a slow disk's */
 
 /* Hard links outlive a copy-up, and directories of the lower layer can be
  * renamed, as npm does (overlayfs.rst: index, redirect_dir). */
@@ -276,6 +277,12 @@ warm_mount(
 	    .no_copy = !str_eq(run->warm_kind, "image"),
 	};
 	return true;
+}
+
+int
+warm_fill_ms(const struct run *run)
+{
+	return warm_has(run) && str_eq(run->warm_kind, "image") ? FILL_MS : 0;
 }
 
 /* -- the end --------------------------------------------------------------- */

@@ -44,6 +44,10 @@ int warm_prepare(const struct run_ctx *ctx, struct run *run, bool snapshot,
 bool warm_mount(
     const struct run *run, char name[RUN_VOLUME_SIZE], struct mount *ret_mount);
 
+/* How long the engine may take to fill it from the image, 0 where it does not.
+ */
+int warm_fill_ms(const struct run *run);
+
 /* The labels of its container that rebuild a lost record, empty where it has no
  * warm volume; and back, as long as the labels live. */
 size_t warm_labels(const struct run *run, struct label to[WARM_LABELS]);
