@@ -97,7 +97,7 @@ kept_inside(const char *runtime, struct err *e)
 	    "The runtime %.100s keeps to itself what the run writes, so that a "
 	    "snapshot would lack it. Register it with --overlay2=none (or "
 	    "--overlay=false, as its version has it), or use a Docker engine "
-	    "from 25 on, and make the run anew.",
+	    "from 24 on, and make the run anew.",
 	    runtime);
 }
 

@@ -9,7 +9,9 @@ static const char *const entrypoint[] = {"/.sbx/init", "hold", NULL};
 static const char *const caps[] = {"NET_RAW", "MKNOD", NULL};
 static const struct label labels[] = {
     {"teploy.sandbox", "1"}, {"teploy.sandbox.labels", "{\"a\":\"b\"}"}};
+static const struct label annotations[] = {{"dev.gvisor.flag.x", "none"}};
 static const struct mount mounts[] = {
+    {"tmpfs", NULL, "/.sbx", false, false, 65536},
     {"bind", "/usr/lib/init", "/.sbx/init", true, false, 0},
     {"volume", "vol", "/.sbx/run", false, false, 0}};
 static const struct container_spec spec = {.name = "box",
@@ -20,7 +22,10 @@ static const struct container_spec spec = {.name = "box",
     .labels = labels,
     .label_count = 2,
     .mounts = mounts,
-    .mount_count = 2,
+    .annotations = annotations,
+    .annotation_count = 1,
+    .working_dir = "/",
+    .mount_count = 3,
     .network = "none",
     .runtime = "runsc",
     .memory_bytes = 1 << 30,
@@ -37,6 +42,7 @@ a_container_is_created_in_the_shape_of_the_contract(void **state)
 	static const char want[] =
 	    "{\"Image\":\"a/b:c\",\"User\":\"0:0\","
 	    "\"Entrypoint\":[\"/.sbx/init\",\"hold\"],\"Cmd\":[],"
+	    "\"WorkingDir\":\"/\","
 	    "\"Healthcheck\":{\"Test\":[\"NONE\"]},"
 	    "\"Labels\":{\"teploy.sandbox\":\"1\","
 	    "\"teploy.sandbox.labels\":\"{\\\"a\\\":\\\"b\\\"}\"},"
@@ -45,7 +51,11 @@ a_container_is_created_in_the_shape_of_the_contract(void **state)
 	    "\"PidsLimit\":256,\"ShmSize\":536870912,"
 	    "\"SecurityOpt\":[\"no-new-privileges\"],"
 	    "\"CapDrop\":[\"NET_RAW\",\"MKNOD\"],"
-	    "\"Mounts\":[{\"Type\":\"bind\",\"Source\":\"/usr/lib/init\","
+	    "\"Annotations\":{\"dev.gvisor.flag.x\":\"none\"},"
+	    "\"Mounts\":[{\"Type\":\"tmpfs\",\"Target\":\"/.sbx\","
+	    "\"ReadOnly\":false,"
+	    "\"TmpfsOptions\":{\"SizeBytes\":65536,\"Mode\":493}},"
+	    "{\"Type\":\"bind\",\"Source\":\"/usr/lib/init\","
 	    "\"Target\":\"/.sbx/init\",\"ReadOnly\":true},"
 	    "{\"Type\":\"volume\",\"Source\":\"vol\","
 	    "\"Target\":\"/.sbx/run\",\"ReadOnly\":false}],"
