@@ -24,7 +24,7 @@
 
 #define REPO "acme/site"
 #define FILES 12 /* of a generation: each holds the name it was begun with */
-#define KILLS 250
+#define KILLS 150
 #define MOMENTS_US 3000
 #define PATIENCE_MS 60000
 

@@ -19,7 +19,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define ROUNDS 150
+#define ROUNDS 80
 #define DEPTH 40 /* more than levels have descriptors */
 
 static pid_t mischief_pid;
