@@ -6,7 +6,7 @@
 # import.sh). The first time it fetches packages from the mirrors of this
 # machine's sources.list, some 3 minutes; the tar is kept in $SBX_TEST_CACHE
 # (/var/cache/teploy-sandbox-tests). An image that this very script made with
-# the same arguments is left as it is.
+# the same arguments is left as it is. SBX_TEST_PACKAGES names others.
 set -eu
 socket=${1:?the socket of the Docker engine} name=${2-teploy-debian}
 shift $(($# < 2 ? $# : 2))
@@ -17,7 +17,8 @@ flock 9
 cache=${SBX_TEST_CACHE:-/var/cache/teploy-sandbox-tests}
 suite=$(. /etc/os-release && echo "$VERSION_CODENAME")
 packages=python3,python3-pip,git,curl,wget,nodejs,node-undici,ca-certificates,procps
-made=$({ cat "$0"; printf '%s\n' "$suite" "$@"; } | sha256sum)
+packages=${SBX_TEST_PACKAGES:-$packages}
+made=$({ cat "$0"; printf '%s\n' "$suite" "$packages" "$@"; } | sha256sum)
 made=${made%% *}
 tar=$cache/$suite-${packages//,/-}.tar
 
