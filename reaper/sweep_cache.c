@@ -184,6 +184,8 @@ cache_sweep_round(
 
 	if (s->away || !cache_on(s->ctx.config))
 		return 0;
+	/* For this nobody need be asked. */
+	purge(&p);
 	if (look(&p, e) != 0)
 		return -1;
 	compare_all(&p);

@@ -1,6 +1,7 @@
 /* What a stack leaves behind. */
 #include "left.h"
 #include "../check.h"
+#include "left_cache.h"
 #include "lib/clock.h"
 #include "lib/fd.h"
 #include "lib/str.h"
@@ -102,8 +103,20 @@ check_run_dirs(struct buf *faults)
 	closedir(d);
 }
 
-/* Every key that outlives the runs has an expiry, but for the metrics and
- * the version of all this. */
+/* Templates are looked at with the cache. */
+static bool
+may_last(const char *key)
+{
+	static const char *const lasting[] = {
+	    "sbx:counters", "sbx:schema", "sbx:warms"};
+
+	for (size_t i = 0; i < sizeof(lasting) / sizeof(lasting[0]); i++)
+		if (str_eq(key, lasting[i]))
+			return true;
+	return str_starts(key, "sbx:warm:");
+}
+
+/* Every key that outlives the runs has an expiry. */
 static void
 check_redis(struct buf *faults)
 {
@@ -115,9 +128,7 @@ check_redis(struct buf *faults)
 	for (size_t i = 0; i < keys->elements; i++) {
 		redisReply *ttl = redis_do("PTTL %s", keys->element[i]->str);
 
-		if (ttl->integer == -1 &&
-		    !str_eq(keys->element[i]->str, "sbx:counters") &&
-		    !str_eq(keys->element[i]->str, "sbx:schema"))
+		if (ttl->integer == -1 && !may_last(keys->element[i]->str))
 			buf_addf(faults, "left in Redis, for ever: %s\n",
 			    keys->element[i]->str);
 		freeReplyObject(ttl);
@@ -200,6 +211,7 @@ left_before_stop(struct buf *faults)
 	check_docker("/images/json", NULL, faults);
 	check_docker("/networks", NULL, faults);
 	check_run_dirs(faults);
+	left_cache(faults);
 	check_redis(faults);
 	check_zombies(faults);
 }

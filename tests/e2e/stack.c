@@ -57,6 +57,17 @@ stack_set(const char *setting)
 	free(name);
 }
 
+const char *
+stack_setting(const char *name)
+{
+	size_t size = strlen(name);
+
+	for (size_t i = 0; i < setting_count; i++)
+		if (str_starts(settings[i], name) && settings[i][size] == '=')
+			return settings[i] + size + 1;
+	return "";
+}
+
 /* Everything of a stack is in one directory, on a tmpfs as SBX_RUN_DIR must be.
  * Redis and nginx change users and must be able to pass through. */
 static void

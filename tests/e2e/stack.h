@@ -49,6 +49,8 @@ int stack_stop(void **state);
 
 /* A setting, NAME=value, from the next start on. */
 void stack_set(const char *setting);
+/* What it is set to now, "" where it is not. */
+const char *stack_setting(const char *name);
 
 /* Signal serve, wait for its end, and start it again on the same directories.
  * SIGTERM must end it well. */
