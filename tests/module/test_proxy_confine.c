@@ -278,7 +278,7 @@ what_serving_takes_works(void **state)
 
 /* One that is confined and waits for the end of a pipe. */
 static pid_t
-start_confined(int user, int *ret_end)
+start_confined(int *ret_end)
 {
 	int ends[2], ready[2];
 	char byte;
@@ -292,7 +292,7 @@ start_confined(int user, int *ret_end)
 		struct pollfd p = {ends[0], POLLIN, 0};
 
 		(void)close(ends[1]);
-		if (confine(DESCRIPTORS, user, &e) != 0)
+		if (confine(DESCRIPTORS, 0, &e) != 0)
 			_exit(99);
 		(void)!write(ready[1], "", 1);
 		_exit(poll(&p, 1, -1) == 1 ? 0 : 98);
@@ -335,7 +335,7 @@ it_is_nobody_and_may_nothing(void **state)
 	(void)state;
 	if (!is_root())
 		skip();
-	pid_t pid = start_confined(0, &end);
+	pid_t pid = start_confined(&end);
 	char *text = read_proc(pid, "status");
 	must_have(text, "\nUid:\t65534\t65534\t65534\t65534\n");
 	must_have(text, "\nGid:\t65534\t65534\t65534\t65534\n");
@@ -371,7 +371,7 @@ one_that_was_stopped_goes_on(void **state)
 
 	(void)state;
 	int end;
-	pid_t pid = start_confined(0, &end);
+	pid_t pid = start_confined(&end);
 	for (int i = 0; i < 3; i++) {
 		assert_int_equal(kill(pid, SIGSTOP), 0);
 		assert_int_equal(waitpid(pid, &status, WUNTRACED), pid);
@@ -471,31 +471,6 @@ a_log_can_grow_but_not_for_ever(void **state)
 	assert_int_equal(status, 0);
 }
 
-static void
-it_can_be_a_user_of_its_own(void **state)
-{
-	int end, status;
-
-	(void)state;
-	if (!is_root())
-		skip();
-	/* Where there is no such number (user_namespaces(7)): nobody. */
-	pid_t pid = start_confined(2000000001, &end);
-	char *text = read_proc(pid, "status");
-	bool own = strstr(text, "\nUid:\t2000000001\t2000000001\t2000000001\t"
-				"2000000001\n"
-				"Gid:\t2000000001\t2000000001\t2000000001\t"
-				"2000000001\n") != NULL;
-	if (!own)
-		must_have(text, "\nUid:\t65534\t65534\t65534\t65534\n");
-	must_have(text, "\nGroups:\t \n");
-	must_have(text, "\nCapPrm:\t0000000000000000\n");
-	free(text);
-	(void)close(end);
-	assert_int_equal(waitpid(pid, &status, 0), pid);
-	assert_int_equal(status, 0);
-}
-
 int
 main(void)
 {
@@ -504,7 +479,6 @@ main(void)
 	    cmocka_unit_test(arguments_that_it_does_not_need_fail),
 	    cmocka_unit_test(what_serving_takes_works),
 	    cmocka_unit_test(it_is_nobody_and_may_nothing),
-	    cmocka_unit_test(it_can_be_a_user_of_its_own),
 	    cmocka_unit_test(one_that_was_stopped_goes_on),
 	    cmocka_unit_test(somebody_else_is_confined_as_well),
 	    cmocka_unit_test(nothing_that_was_inherited_stays_open),

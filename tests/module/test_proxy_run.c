@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #define PATIENCE_MS 20000
+#define USER "2000000001"
 
 /* -- a run and its proxy --------------------------------------------------- */
 
@@ -125,7 +126,8 @@ start_proxy(const struct run *r, pid_t init, const char *policy)
 		(void)execl(program, program, "--netns", r->netns.path, "--pid",
 		    pid, "--policy", path_of(r, policy), "--control",
 		    path_of(r, "control"), "--resolv", path_of(r, "empty"),
-		    "--hosts", path_of(r, "hosts"), "--detach", (char *)NULL);
+		    "--hosts", path_of(r, "hosts"), "--user", USER, "--detach",
+		    (char *)NULL);
 		_exit(127);
 	}
 	assert_int_equal(waitpid(child, &status, 0), child);
@@ -261,6 +263,29 @@ it_has_left_whoever_started_it(void **state)
 		to[n] = '\0';
 		assert_string_equal(to, "/dev/null");
 	}
+}
+
+static void
+it_is_the_user_that_it_was_told(void **state)
+{
+	static const char own[] =
+	    "\nUid:\t" USER "\t" USER "\t" USER "\t" USER "\n"
+	    "Gid:\t" USER "\t" USER "\t" USER "\t" USER "\n";
+	struct run *r = *state;
+	struct err e = ERR_INIT;
+	char path[64];
+	pid_t pid;
+
+	must_start(r);
+	FD_AUTO pidfd = proxy_of(r, &pid);
+	(void)snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
+	char *status = fd_read_file(path, 1 << 16, NULL, &e);
+	assert_non_null(status);
+	/* Nobody where there is no such number: user_namespaces(7). */
+	if (strstr(status, own) == NULL)
+		assert_non_null(strstr(status, "\nUid:\t65534\t65534\t65534"));
+	assert_non_null(strstr(status, "\nGroups:\t \n"));
+	free(status);
 }
 
 static void
@@ -410,6 +435,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 	    TEST(the_command_ends_when_the_proxy_serves),
 	    TEST(it_has_left_whoever_started_it),
+	    TEST(it_is_the_user_that_it_was_told),
 	    TEST(it_ends_with_its_run_and_frees_the_network),
 	    TEST(it_ends_with_its_control_sockets_file),
 	    TEST(one_that_died_is_followed_by_another),
