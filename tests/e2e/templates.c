@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 const char *
 text_at(const struct reply *r, const char *path)
@@ -87,15 +88,37 @@ template_says(
 	free(said);
 }
 
+static void
+find(const char *below, const char *form, glob_t *ret_found)
+{
+	char pattern[400];
+
+	(void)snprintf(
+	    pattern, sizeof(pattern), "%s/cache/%s%s", stack.base, below, form);
+	if (glob(pattern, 0, NULL, ret_found) != 0)
+		ret_found->gl_pathc = 0;
+}
+
 size_t
 template_files(const char *form)
 {
-	char pattern[400];
-	glob_t g;
+	glob_t found;
 
-	(void)snprintf(
-	    pattern, sizeof(pattern), "%s/cache/%s", stack.base, form);
-	size_t count = glob(pattern, 0, NULL, &g) == 0 ? g.gl_pathc : 0;
-	globfree(&g);
+	find("", form, &found);
+	size_t count = found.gl_pathc;
+	globfree(&found);
 	return count;
+}
+
+int64_t
+template_blocks(const char *form)
+{
+	glob_t found;
+	struct stat st;
+
+	find("repos/", form, &found);
+	assert_int_equal(found.gl_pathc, 1);
+	assert_int_equal(lstat(found.gl_pathv[0], &st), 0);
+	globfree(&found);
+	return st.st_blocks;
 }

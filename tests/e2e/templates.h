@@ -30,6 +30,9 @@ void template_says(
 /* How many entries there are in the cache of the form "repos/a+b/g-*". */
 size_t template_files(const char *form);
 
+/* Blocks on the disk of one below "repos/". */
+int64_t template_blocks(const char *form);
+
 /* A member that is a text. */
 const char *text_at(const struct reply *r, const char *path);
 
