@@ -170,7 +170,7 @@ judge_answer(struct client *c)
 	}
 	(void)side_fill(c->p, &c->run, HELLO_OTHER_MAX);
 	if (said == HELLO_ANSWER_OTHER || c->far.ended || c->far.deaf ||
-	    c->run.deaf || (c->run.ended && c->run.in.size == 0))
+	    (c->run.ended && c->run.in.size == 0))
 		greet(c, GREETING_OVER);
 }
 
@@ -213,6 +213,9 @@ judge(struct client *c)
 
 	do {
 		was = c->greeting;
+		/* Nobody hears the answer: what is held stays unsaid. */
+		if (was == GREETING_ANSWER && c->run.deaf)
+			return CLIENT_OVER;
 		if (was == GREETING_ANSWER)
 			judge_answer(c);
 		else if (was != GREETING_OVER)

@@ -268,6 +268,17 @@ another_hello_is_judged_when_it_comes_early(void **state)
 	proxy_send(origin, WITH_SIZE(retry));
 	must_be_ended(fd, origin);
 
+	/* Nor when the run does not wait for an answer. */
+	struct linger none = {.l_onoff = 1, .l_linger = 0};
+	fd = proxy_tunnel(&f, "origin.test:$O", &origin);
+	proxy_send(fd, both.data, both.size);
+	must_get_hello(origin, "origin.test");
+	assert_int_equal(
+	    setsockopt(fd, SOL_SOCKET, SO_LINGER, &none, sizeof(none)), 0);
+	(void)close(fd);
+	proxy_hear_end(origin);
+	(void)close(origin);
+
 	/* In one record with the first. */
 	both.size = 0;
 	put_hello(&both, "origin.test");
