@@ -44,17 +44,17 @@ on_disk(const struct run_ctx *ctx, const char *repo,
 /* Pin that generation, if Redis takes it for the current one as well. */
 static int
 pin(const struct run_ctx *ctx, const struct run *run, const char *gen,
-    struct arena *a, bool *ret_pinned, struct err *e)
+    bool *ret_pinned, struct err *e)
 {
-	struct warm known;
+	char known[ULID_SIZE];
 
 	*ret_pinned = false;
-	if (warm_boot(ctx->redis, run->warm_repo, run->id, a, &known, e) != 0)
+	if (warm_boot(ctx->redis, run->warm_repo, run->id, known, e) != 0)
 		return e->kind == ERR_ABSENT ? 0 : -1;
-	*ret_pinned = str_eq(known.gen, gen);
+	*ret_pinned = str_eq(known, gen);
 	if (*ret_pinned)
 		return 0;
-	return warm_unpin(ctx->redis, run->warm_repo, known.gen, run->id, e);
+	return warm_unpin(ctx->redis, run->warm_repo, known, run->id, e);
 }
 
 int
@@ -70,8 +70,7 @@ warm_teach(
 
 static int
 teach_and_pin(const struct run_ctx *ctx, const struct run *run,
-    struct cache_manifest *disk, struct arena *a, bool *ret_there,
-    struct err *e)
+    struct cache_manifest *disk, bool *ret_there, struct err *e)
 {
 	bool pinned = false;
 
@@ -80,7 +79,7 @@ teach_and_pin(const struct run_ctx *ctx, const struct run *run,
 	if (!*ret_there)
 		return 0;
 	if (warm_teach(ctx, disk, e) != 0 ||
-	    pin(ctx, run, disk->gen, a, &pinned, e) != 0)
+	    pin(ctx, run, disk->gen, &pinned, e) != 0)
 		return -1;
 	return pinned ? 0
 		      : err_set(e, ERR_BUSY,
@@ -95,8 +94,7 @@ teach_and_pin(const struct run_ctx *ctx, const struct run *run,
  */
 static int
 pin_current(const struct run_ctx *ctx, const struct run *run,
-    struct cache_manifest *disk, struct arena *a, bool *ret_there,
-    struct err *e)
+    struct cache_manifest *disk, bool *ret_there, struct err *e)
 {
 	bool pinned = false;
 	int lock;
@@ -105,13 +103,13 @@ pin_current(const struct run_ctx *ctx, const struct run *run,
 		return -1;
 	if (!*ret_there)
 		return 0;
-	if (pin(ctx, run, disk->gen, a, &pinned, e) != 0)
+	if (pin(ctx, run, disk->gen, &pinned, e) != 0)
 		return -1;
 	if (pinned)
 		return 0;
 	if (cache_lock(ctx->config, run->warm_repo, LOCK_MS, &lock, e) != 0)
 		return -1;
-	int rc = teach_and_pin(ctx, run, disk, a, ret_there, e);
+	int rc = teach_and_pin(ctx, run, disk, ret_there, e);
 	cache_unlock(lock);
 	return rc;
 }
@@ -256,7 +254,7 @@ warm_prepare(const struct run_ctx *ctx, struct run *run, bool snapshot,
 	run->warm_dir = ".";
 	run->warm_booted = false;
 	if (cache_setup(ctx->config, e) != 0 ||
-	    (!snapshot && pin_current(ctx, run, &current, a, &there, e) != 0))
+	    (!snapshot && pin_current(ctx, run, &current, &there, e) != 0))
 		return -1;
 	if (!there)
 		return make_volume(ctx, run, NULL, NULL, NULL, e);

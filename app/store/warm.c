@@ -19,45 +19,23 @@ copy_text(const struct redisReply *reply, size_t i, struct arena *a)
 	return arena_strdup(a, text != NULL ? text : "");
 }
 
-static int
-get(struct redis *r, const char *repo, const char *run, struct arena *a,
-    struct warm *ret_warm, struct err *e)
+int
+warm_boot(struct redis *r, const char *repo, const char *run,
+    char ret_gen[ULID_SIZE], struct err *e)
 {
 	struct script_call c;
 
-	script_begin(&c, SCRIPT_warm_get);
+	script_begin(&c, SCRIPT_warm_boot);
 	script_add(&c, repo);
 	script_add(&c, run);
 	script_add_int(&c, WARM_PIN_MS);
 	struct redisReply *reply = script_run(r, &c, e);
 	if (reply == NULL)
 		return -1;
-	*ret_warm = (struct warm){
-	    .repo = repo,
-	    .gen = copy_text(reply, 0, a),
-	    .lock_hash = copy_text(reply, 1, a),
-	    .repo_dir = copy_text(reply, 2, a),
-	    .created_ms = reply_int(reply_at(reply, 3)),
-	    .bytes = reply_int(reply_at(reply, 4)),
-	    .entries = reply_int(reply_at(reply, 5)),
-	    .used_ms = reply_int(reply_at(reply, 6)),
-	};
+	const char *gen = reply_text(reply);
+	(void)snprintf(ret_gen, ULID_SIZE, "%s", gen != NULL ? gen : "");
 	redis_reply_free(reply);
 	return 0;
-}
-
-int
-warm_boot(struct redis *r, const char *repo, const char *run, struct arena *a,
-    struct warm *ret_warm, struct err *e)
-{
-	return get(r, repo, run, a, ret_warm, e);
-}
-
-int
-warm_get(struct redis *r, const char *repo, struct arena *a,
-    struct warm *ret_warm, struct err *e)
-{
-	return get(r, repo, "", a, ret_warm, e);
 }
 
 int

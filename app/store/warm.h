@@ -38,11 +38,7 @@ struct warm {
 /* The current generation, pinned for that run, and used now. ERR_ABSENT where
  * Redis knows none. */
 int warm_boot(struct redis *r, const char *repo, const char *run,
-    struct arena *a, struct warm *ret_warm, struct err *e);
-
-/* Without pinning. ERR_ABSENT. */
-int warm_get(struct redis *r, const char *repo, struct arena *a,
-    struct warm *ret_warm, struct err *e);
+    char ret_gen[ULID_SIZE], struct err *e);
 
 /* What the disk says, or a commit has published there just now, under the
  * repository's lock: it is current from here on. used_ms 0 is now. */
