@@ -10,6 +10,16 @@
 #include <string.h>
 
 void
+run_says(const char *id, const char *cmd, const char *want)
+{
+	EXECUTED_AUTO x = exec_sh(id, cmd);
+
+	assert_string_equal(x.err.data, "");
+	assert_string_equal(x.out.data, want);
+	assert_int_equal(exit_code(&x), 0);
+}
+
+void
 snapshot_take(const char *id, char ret_image[SNAPSHOT_SIZE])
 {
 	REPLY_AUTO r = http_do("POST", run_url(id, "snapshot"), NULL, NULL);

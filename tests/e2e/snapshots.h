@@ -10,6 +10,9 @@
 
 #define SNAPSHOT_SIZE 64
 
+/* sh -c cmd ends with 0, and says just that. */
+void run_says(const char *id, const char *cmd, const char *want);
+
 /* POST …/snapshot must be 201; the image. */
 void snapshot_take(const char *id, char ret_image[SNAPSHOT_SIZE]);
 

@@ -22,16 +22,6 @@ setup(void **state)
 	return 0;
 }
 
-static void
-say(const char *id, const char *cmd, const char *want)
-{
-	EXECUTED_AUTO x = exec_sh(id, cmd);
-
-	assert_string_equal(x.err.data, "");
-	assert_string_equal(x.out.data, want);
-	assert_int_equal(exit_code(&x), 0);
-}
-
 /* -- what is in it --------------------------------------------------------- */
 
 /* All over the file system, and of every kind. */
@@ -59,12 +49,13 @@ a_snapshot_has_what_the_run_wrote_and_not_what_it_removed(void **state)
 
 	(void)state;
 	run_new(IMAGE_PLAIN, id);
-	say(id, fill, "");
+	run_says(id, fill, "");
 	EXECUTED_AUTO before = exec_sh(id, look);
 	assert_non_null(strstr(before.out.data, "./holes"));
 	snapshot_take(id, image);
 	/* The run goes on, and the snapshot does not change with it. */
-	say(id, "echo later >/work/a; rm -r /work/d /srv/made; cat /work/a",
+	run_says(id,
+	    "echo later >/work/a; rm -r /work/d /srv/made; cat /work/a",
 	    "later\n");
 	run_end(id);
 	run_new(image, again);
@@ -128,7 +119,8 @@ processes_and_secrets_of_the_run_are_not_in_it(void **state)
 	run_end(id);
 	check_ours_is_empty(image);
 	run_new(image, again);
-	say(again, "ps | grep -c '[s]leep 600'; echo $FROM_RUN; true", "0\n\n");
+	run_says(
+	    again, "ps | grep -c '[s]leep 600'; echo $FROM_RUN; true", "0\n\n");
 	run_end(again);
 	snapshot_end(image);
 }
@@ -140,17 +132,17 @@ a_snapshot_of_a_snapshot_has_both(void **state)
 
 	(void)state;
 	run_new(IMAGE_USER, id);
-	say(id, "echo one >/work/1; echo gone >/work/gone", "");
+	run_says(id, "echo one >/work/1; echo gone >/work/gone", "");
 	snapshot_take(id, one);
 	run_end(id);
 	run_new(one, id);
-	say(id, "rm /work/gone; echo two >/work/2; id -u", "1000\n");
+	run_says(id, "rm /work/gone; echo two >/work/2; id -u", "1000\n");
 	snapshot_take(id, two);
 	run_end(id);
 	/* Each stands by itself. */
 	snapshot_end(one);
 	run_new(two, id);
-	say(id, "cd /work; stat -c '%n %u' *; cat *",
+	run_says(id, "cd /work; stat -c '%n %u' *; cat *",
 	    "1 1000\n2 1000\none\ntwo\n");
 	run_end(id);
 	snapshot_end(two);
@@ -163,7 +155,7 @@ a_run_that_has_exited_can_be_snapshotted(void **state)
 
 	(void)state;
 	run_new(IMAGE_PLAIN, id);
-	say(id, "echo kept >/work/a; sync", "");
+	run_says(id, "echo kept >/work/a; sync", "");
 	(void)snprintf(name, sizeof(name), "%s", id);
 	str_lower(name);
 	(void)snprintf(
@@ -174,7 +166,7 @@ a_run_that_has_exited_can_be_snapshotted(void **state)
 	snapshot_take(id, image);
 	run_end(id);
 	run_new(image, id);
-	say(id, "cat /work/a", "kept\n");
+	run_says(id, "cat /work/a", "kept\n");
 	run_end(id);
 	snapshot_end(image);
 }
@@ -261,7 +253,7 @@ volumes_of_the_image_are_named_and_left_out(void **state)
 
 	(void)state;
 	run_new(IMAGE_VOLUME, id);
-	say(id, "echo x >/data/x; echo y >/work/y", "");
+	run_says(id, "echo x >/data/x; echo y >/work/y", "");
 	REPLY_AUTO r = http_do("POST", run_url(id, "snapshot"), "{}", NULL);
 	assert_int_equal(r.status, 201);
 	assert_string_equal(
@@ -278,7 +270,7 @@ volumes_of_the_image_are_named_and_left_out(void **state)
 	    json_string_value(json_at(r.json, "image")));
 	run_end(id);
 	run_new(image, id);
-	say(id, "ls /data; cat /work/y", "y\n");
+	run_says(id, "ls /data; cat /work/y", "y\n");
 	run_end(id);
 	snapshot_end(image);
 }
@@ -360,7 +352,7 @@ a_snapshot_that_a_run_was_made_of_is_kept(void **state)
 	run_new(image, id);
 	REPLY_AUTO r = snapshot_delete(image);
 	check_problem(&r, 409, "conflict", "delete the run");
-	say(id, "echo on", "on\n");
+	run_says(id, "echo on", "on\n");
 	run_end(id);
 	snapshot_end(image);
 	REPLY_AUTO again = snapshot_delete(image);
@@ -398,11 +390,11 @@ what_the_engine_does_not_see_is_not_snapshotted(void **state)
 	stack_set("SBX_RUNTIME=runsc-overlay");
 	stack_restart(SIGTERM);
 	run_new(IMAGE_PLAIN, id);
-	say(id, "echo x >/work/x", "");
+	run_says(id, "echo x >/work/x", "");
 	REPLY_AUTO r = http_do("POST", run_url(id, "snapshot"), NULL, NULL);
 	check_problem(&r, 409, "conflict", "--overlay2=none");
 	assert_int_equal(snapshot_images(), 0);
-	say(id, "ls -d /.sbx-probe* 2>/dev/null; cat /work/x", "x\n");
+	run_says(id, "ls -d /.sbx-probe* 2>/dev/null; cat /work/x", "x\n");
 	run_end(id);
 }
 

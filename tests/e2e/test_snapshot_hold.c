@@ -325,25 +325,6 @@ a_run_that_is_removed_leaves_no_snapshot(void **state)
 	run[0] = '\0';
 }
 
-/* Ask, and do not wait for the answer. */
-static int
-ask(void)
-{
-	struct sockaddr_in to = {.sin_family = AF_INET,
-	    .sin_port = htons((uint16_t)stack.port),
-	    .sin_addr = {htonl(INADDR_LOOPBACK)}};
-	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	char text[600];
-
-	int n = snprintf(text, sizeof(text),
-	    "POST /v1/runs/%s/snapshot HTTP/1.1\r\nHost: box\r\n"
-	    "Authorization: Bearer %s\r\nContent-Length: 0\r\n\r\n",
-	    run, stack.token);
-	assert_int_equal(connect(fd, (struct sockaddr *)&to, sizeof(to)), 0);
-	assert_int_equal(send(fd, text, (size_t)n, 0), n);
-	return fd;
-}
-
 static bool
 is_held(void)
 {
@@ -359,7 +340,7 @@ a_client_that_leaves_leaves_no_snapshot(void **state)
 {
 	(void)state;
 	make_large();
-	int fd = ask();
+	int fd = run_ask(run, "snapshot");
 	wait_until(is_paused(), END_MS);
 	(void)close(fd);
 	wait_until(!is_paused(), END_MS);

@@ -22,16 +22,6 @@ setup(void **state)
 }
 
 static void
-say(const char *id, const char *cmd, const char *want)
-{
-	EXECUTED_AUTO x = exec_sh(id, cmd);
-
-	assert_string_equal(x.err.data, "");
-	assert_string_equal(x.out.data, want);
-	assert_int_equal(exit_code(&x), 0);
-}
-
-static void
 run_warm(const char *image, const char *path, char id[ULID_SIZE])
 {
 	run_from(json_pack("{s:s,s:{s:s,s:s}}", "image", image, "warm", "repo",
@@ -64,7 +54,7 @@ a_warm_volume_is_in_it_as_it_was(void **state)
 
 	(void)state;
 	run_warm(IMAGE_USER, "/work", id);
-	say(id,
+	run_says(id,
 	    "cd /work; mkdir -p .git d/empty; echo ref >.git/HEAD; echo x "
 	    ">d/x; "
 	    "ln d/x d/hard; ln -s d/x link; chmod 2750 d; chmod 400 d/x; "
@@ -84,13 +74,13 @@ a_warm_volume_is_in_it_as_it_was(void **state)
 	    json_string_value(json_at(r.json, "image")));
 	assert_int_equal(
 	    json_integer_value(json_at(r.json, "layers")), layers(image));
-	say(id, "echo on", "on\n");
+	run_says(id, "echo on", "on\n");
 	run_end(id);
 	/* Without a volume, and with one. */
 	run_new(image, id);
 	EXECUTED_AUTO plain = exec_sh(id, look);
 	assert_string_equal(plain.out.data, before.out.data);
-	say(id, "cat /user/outside; id -u", "out\n1000\n");
+	run_says(id, "cat /user/outside; id -u", "out\n1000\n");
 	run_end(id);
 	run_warm(image, "/work", id);
 	EXECUTED_AUTO warm = exec_sh(id, look);
@@ -108,18 +98,18 @@ what_the_volume_has_not_is_not_in_it(void **state)
 
 	(void)state;
 	run_new(IMAGE_WORKDIR, id);
-	say(id, "mkdir -p /opt/r; cd /opt/r; echo a >a; mkdir d; echo b >d/b",
-	    "");
+	run_says(id,
+	    "mkdir -p /opt/r; cd /opt/r; echo a >a; mkdir d; echo b >d/b", "");
 	snapshot_take(id, one);
 	run_end(id);
 	run_warm(one, "/opt/r", id);
-	say(id, "cd /opt/r; cat a d/b; rm -r a d; echo c >c; rm -r /srv",
+	run_says(id, "cd /opt/r; cat a d/b; rm -r a d; echo c >c; rm -r /srv",
 	    "a\nb\n");
 	snapshot_take(id, two);
 	run_end(id);
 	snapshot_end(one);
 	run_new(two, id);
-	say(id, "find /opt /srv 2>&1; true",
+	run_says(id, "find /opt /srv 2>&1; true",
 	    "/opt\n/opt/r\n/opt/r/c\nfind: /srv: No such file or directory\n");
 	run_end(id);
 	snapshot_end(two);
@@ -134,7 +124,7 @@ a_warm_volume_over_a_volume_of_the_image_is_in_it(void **state)
 
 	(void)state;
 	run_warm(IMAGE_VOLUME, "/data", id);
-	say(id, "echo x >/data/x; echo y >/work/y", "");
+	run_says(id, "echo x >/data/x; echo y >/work/y", "");
 	REPLY_AUTO r = http_do("POST", run_url(id, "snapshot"), NULL, NULL);
 	assert_int_equal(r.status, 201);
 	assert_true(
@@ -146,7 +136,7 @@ a_warm_volume_over_a_volume_of_the_image_is_in_it(void **state)
 	assert_non_null(
 	    json_object_get(json_at(made, "Config.Volumes"), "/data"));
 	run_warm(image, "/data", id);
-	say(id, "cat /data/x /work/y", "x\ny\n");
+	run_says(id, "cat /data/x /work/y", "x\ny\n");
 	run_end(id);
 	snapshot_end(image);
 }
@@ -169,10 +159,10 @@ snapshots_of_snapshots_do_not_run_out_of_layers(void **state)
 		    "echo %d >/work/n",
 		    i + 2, i + 1);
 		if (i == 0)
-			say(id, "echo 0 >/work/n", "");
+			run_says(id, "echo 0 >/work/n", "");
 		(void)snprintf(want, sizeof(want), "%d\n%d\n",
 		    IMAGE_DEEP_LAYERS - 3 - i, i);
-		say(id, cmd, want);
+		run_says(id, cmd, want);
 		snapshot_take(id, image);
 		run_end(id);
 		snapshot_end(last);
@@ -193,12 +183,12 @@ a_flat_one_has_the_warm_volume_too(void **state)
 
 	(void)state;
 	run_warm(IMAGE_DEEP, "/work", id);
-	say(id, "echo 1 >/work/1; echo x >/etc/x; rm /layers/2", "");
+	run_says(id, "echo 1 >/work/1; echo x >/etc/x; rm /layers/2", "");
 	snapshot_take(id, image);
 	assert_int_equal(layers(image), 2);
 	run_end(id);
 	run_new(image, id);
-	say(id, "ls /work; cat /etc/x; ls /layers | wc -l", "1\nx\n115\n");
+	run_says(id, "ls /work; cat /etc/x; ls /layers | wc -l", "1\nx\n115\n");
 	run_end(id);
 	snapshot_end(image);
 }
