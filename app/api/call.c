@@ -37,6 +37,16 @@ call_run_id(struct call *c, char to[ULID_SIZE], struct err *e)
 }
 
 int
+call_run(struct call *c, struct run *ret_run, struct err *e)
+{
+	char id[ULID_SIZE];
+
+	if (call_run_id(c, id, e) != 0)
+		return -1;
+	return run_get(c->ctx.redis, id, false, c->x->arena, ret_run, e);
+}
+
+int
 call_exec_id(struct call *c, char to[ULID_SIZE], struct err *e)
 {
 	const char *id = router_param(c->route, c->x, "eid");

@@ -13,6 +13,7 @@
 #include "lib/ulid.h"
 #include "run/context.h"
 #include "run/inflight.h"
+#include "store/run.h"
 
 #include <jansson.h>
 #include <stdatomic.h>
@@ -42,6 +43,9 @@ int call_answer(struct call *c, struct jw *w, int status, struct err *e);
 /* The {id} of the route as a canonical run id; ERR_RUN_ABSENT where it is no
  * id at all. */
 int call_run_id(struct call *c, char to[ULID_SIZE], struct err *e);
+
+/* The record of that run; its strings live in the request's arena. */
+int call_run(struct call *c, struct run *ret_run, struct err *e);
 
 /* The {eid} likewise; ERR_EXEC_ABSENT. */
 int call_exec_id(struct call *c, char to[ULID_SIZE], struct err *e);

@@ -20,20 +20,10 @@ source(enum egress_origin origin)
 	return names[origin];
 }
 
-static int
-get_run(struct call *c, struct run *ret_run, struct err *e)
-{
-	char id[ULID_SIZE];
-
-	if (call_run_id(c, id, e) != 0)
-		return -1;
-	return run_get(c->ctx.redis, id, false, c->x->arena, ret_run, e);
-}
-
 int
 egress_run(struct call *c, struct run *run, struct err *e)
 {
-	if (get_run(c, run, e) != 0)
+	if (call_run(c, run, e) != 0)
 		return -1;
 	if (!egress_has(run))
 		return err_set(e, ERR_INPUT,
@@ -93,7 +83,7 @@ api_egress_get(struct call *c, struct err *e)
 	BUF_AUTO body = BUF_INIT(CALL_ANSWER_MAX);
 	struct run run;
 
-	if (get_run(c, &run, e) != 0)
+	if (call_run(c, &run, e) != 0)
 		return -1;
 	struct jw w = begin(c, &run, &body);
 	if (egress_has(&run) && str_eq(run.state, "running") &&

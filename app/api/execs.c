@@ -10,10 +10,7 @@
 static int
 get_run(struct call *c, struct run *run, struct err *e)
 {
-	char id[ULID_SIZE];
-
-	if (call_run_id(c, id, e) != 0 ||
-	    run_get(c->ctx.redis, id, false, c->x->arena, run, e) != 0)
+	if (call_run(c, run, e) != 0)
 		return -1;
 	return str_eq(run->state, "running") ? 0 : run_not_running(run, e);
 }

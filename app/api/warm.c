@@ -2,7 +2,6 @@
 #include "api/warm.h"
 #include "lib/str.h"
 #include "run/warm.h"
-#include "store/run.h"
 #include "json/read.h"
 
 #include <string.h>
@@ -19,16 +18,6 @@ warm_possible(const struct config *config, struct err *e)
 }
 
 /* -- of a run -------------------------------------------------------------- */
-
-static int
-get_run(struct call *c, struct run *ret_run, struct err *e)
-{
-	char id[ULID_SIZE];
-
-	if (call_run_id(c, id, e) != 0)
-		return -1;
-	return run_get(c->ctx.redis, id, false, c->x->arena, ret_run, e);
-}
 
 /* At the top level too: there are clients of both spellings. */
 static void
@@ -70,7 +59,7 @@ api_warm_commit(struct call *c, struct err *e)
 	if (call_body(c, &body, e) != 0 ||
 	    read_string(body, "repo", &text, e) != 0 ||
 	    (text != NULL && warm_repo_read(text, repo, e) != 0) ||
-	    warm_possible(c->ctx.config, e) != 0 || get_run(c, &run, e) != 0 ||
+	    warm_possible(c->ctx.config, e) != 0 || call_run(c, &run, e) != 0 ||
 	    warm_commit(&c->ctx, &run, repo, &made, e) != 0)
 		return -1;
 	return answer_run(c, 201, &run, made.repo, NULL, &made.lock, e);
@@ -82,7 +71,8 @@ api_warm_look(struct call *c, struct err *e)
 	struct lock_hash lock;
 	struct run run;
 
-	if (get_run(c, &run, e) != 0 || warm_look(&c->ctx, &run, &lock, e) != 0)
+	if (call_run(c, &run, e) != 0 ||
+	    warm_look(&c->ctx, &run, &lock, e) != 0)
 		return -1;
 	return answer_run(c, 200, &run, run.warm_repo, run.warm_path, &lock, e);
 }

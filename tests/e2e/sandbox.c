@@ -4,10 +4,13 @@
 #include "lib/clock.h"
 #include "lib/str.h"
 #include "outside.h"
+#include "stack.h"
 
+#include <arpa/inet.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 
 #define OUTPUT_MAX ((size_t)1 << 30)
 #define EXEC_MS 120000
@@ -47,6 +50,24 @@ run_end(const char *id)
 	REPLY_AUTO r = http_do("DELETE", run_url(id, ""), NULL, NULL);
 	if (r.status != 204)
 		fail_msg("destroy %s: %ld %s", id, r.status, r.body.data);
+}
+
+int
+run_ask(const char *id, const char *what)
+{
+	struct sockaddr_in to = {.sin_family = AF_INET,
+	    .sin_port = htons((uint16_t)stack.port),
+	    .sin_addr = {htonl(INADDR_LOOPBACK)}};
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	char text[600];
+
+	int n = snprintf(text, sizeof(text),
+	    "POST %s HTTP/1.1\r\nHost: box\r\nAuthorization: Bearer %s\r\n"
+	    "Content-Length: 0\r\n\r\n",
+	    run_url(id, what), stack.token);
+	assert_int_equal(connect(fd, (struct sockaddr *)&to, sizeof(to)), 0);
+	assert_int_equal(send(fd, text, (size_t)n, 0), n);
+	return fd;
 }
 
 bool

@@ -23,6 +23,10 @@ const char *run_url(const char *id, const char *what);
 /* Commands reach the run over its own socket, without Docker. */
 bool run_has_socket(const char *id);
 
+/* POST to run_url(id, what) without a body, and do not wait for the answer: the
+ * connection. Closing it is leaving. */
+int run_ask(const char *id, const char *what);
+
 /* What a command did, put together from its stream. */
 struct executed {
 	long status;	     /* of HTTP; the rest is empty unless it is 200 */

@@ -3,12 +3,10 @@
 #include "harness.h"
 #include "snapshots.h"
 
-#include <arpa/inet.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #define END_MS 60000

@@ -4,14 +4,12 @@
 #include "snapshots.h"
 #include "templates.h"
 
-#include <arpa/inet.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/mount.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -172,25 +170,6 @@ a_volume_from_a_snapshot_is_the_snapshots(void **state)
 
 /* -- given up -------------------------------------------------------------- */
 
-/* Ask for a commit, and do not wait for the answer. */
-static int
-ask(const char *id)
-{
-	struct sockaddr_in to = {.sin_family = AF_INET,
-	    .sin_port = htons((uint16_t)stack.port),
-	    .sin_addr = {htonl(INADDR_LOOPBACK)}};
-	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	char text[600];
-
-	int n = snprintf(text, sizeof(text),
-	    "POST %s HTTP/1.1\r\nHost: box\r\nAuthorization: Bearer %s\r\n"
-	    "Content-Length: 0\r\n\r\n",
-	    run_url(id, "warm-commit"), stack.token);
-	assert_int_equal(connect(fd, (struct sockaddr *)&to, sizeof(to)), 0);
-	assert_int_equal(send(fd, text, (size_t)n, 0), n);
-	return fd;
-}
-
 static bool
 is_committing(void)
 {
@@ -225,7 +204,7 @@ while_one_is_on_its_way(void **state)
 	begin(id);
 	size_t published = template_files(DIRECTORY "g-*");
 	int lock = take_lock();
-	int client = ask(id);
+	int client = run_ask(id, "warm-commit");
 	wait_until(template_files(DIRECTORY "new-*") == 1, END_MS);
 	wait_until(is_committing(), END_MS);
 	/* Another of the same run, and a drop, have to wait. */
@@ -261,7 +240,7 @@ a_run_that_is_removed_meanwhile_publishes_nothing(void **state)
 	    "mkdir d; cd d; i=0; while [ $i -lt 20000 ]; do : >$i; "
 	    "i=$((i+1)); done",
 	    "");
-	int client = ask(id);
+	int client = run_ask(id, "warm-commit");
 	wait_until(template_files(DIRECTORY "new-*") == 1, END_MS);
 	run_end(id);
 	wait_until(template_files(DIRECTORY "new-*") == 0, END_MS);
