@@ -37,9 +37,8 @@ struct guest_place {
 /* The host sees the run's directory: a file system is mounted there. */
 bool guest_visible(const struct guest_place *place);
 
-/* The way to an init that lives is lost for good: the host does not see the
- * run's directory, or root of the run has removed or replaced its socket. */
-bool guest_cut_off(const struct guest_place *place);
+/* The init lives, and root of the run has removed or replaced its socket. */
+bool guest_spoilt(const struct guest_place *place);
 
 /*
  * Wait until the init serves on its socket. ERR_GUEST where it does not within

@@ -27,11 +27,9 @@ guest_visible(const struct guest_place *place)
 
 /* That a pid is another's by now is ruled out by who asks: it was looked up. */
 bool
-guest_cut_off(const struct guest_place *place)
+guest_spoilt(const struct guest_place *place)
 {
-	if (kill((pid_t)place->pid, 0) != 0 && errno == ESRCH)
-		return false;
-	return !guest_visible(place) ||
+	return (kill((pid_t)place->pid, 0) == 0 || errno != ESRCH) &&
 	       socket_is_spoilt(place->dir, place->pid);
 }
 

@@ -202,8 +202,11 @@ found_again(const struct run_ctx *ctx, struct run *run, const struct err *e)
 	    look_up(ctx, run, &pid, &ignored) != 0 || pid == 0)
 		return false;
 	if (pid == run->guest_pid) {
-		if (str_eq(ctx->config->guest, "socket") ||
-		    !guest_cut_off(&before))
+		/* An older init does not listen for Docker's exec then. */
+		bool spoilt = run->guest_wire >= REACH_DOCKER &&
+			      !str_eq(ctx->config->guest, "socket") &&
+			      guest_spoilt(&before);
+		if (guest_visible(&before) && !spoilt)
 			return false;
 		choose_exec(run);
 	} else {

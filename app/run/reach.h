@@ -49,6 +49,7 @@ int reach_remove(const struct run_ctx *ctx, const char *id, struct err *e);
 
 #define REACH_OBJECTS 3	   /* wire version: exec objects, files */
 #define REACH_CONDITIONS 4 /* of a PUT; execs that are told to be left */
+#define REACH_DOCKER 4	   /* by Docker's exec, also where there is a socket */
 
 /* ERR_UNSUPPORTED where the run's init is older than that wire version. */
 int reach_modern(const struct run *run, int version, struct err *e);

@@ -131,6 +131,22 @@ a_run_without_its_socket_is_reached_by_dockers_exec(void **state)
 	}
 }
 
+/* Its init would not answer there. */
+static void
+an_older_run_without_its_socket_is_not_tried_so(void **state)
+{
+	(void)state;
+	if (!run_has_socket(run))
+		skip();
+	freeReplyObject(redis_do("HSET sbx:run:%s guestWire 3", run));
+	EXECUTED_AUTO gone = exec_sh(run, "rm " SOCKET);
+	assert_int_equal(exit_code(&gone), 0);
+	EXECUTED_AUTO x = exec_sh(run, "true");
+	assert_int_equal(x.status, 502);
+	assert_non_null(strstr(x.problem.data, "\"guest_failed\""));
+	assert_false(goes_through_docker());
+}
+
 /* -- terminals --------------------------------------------------------------
  */
 
@@ -261,6 +277,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 	    TEST(what_loses_its_supervisor_does_not_outlive_it),
 	    TEST(a_run_without_its_socket_is_reached_by_dockers_exec),
+	    TEST(an_older_run_without_its_socket_is_not_tried_so),
 	    TEST(a_run_without_terminals_says_so),
 	    TEST(a_read_whose_reader_is_killed_is_done_again),
 	    TEST(a_reader_that_is_killed_later_breaks_the_reply),
