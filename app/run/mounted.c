@@ -82,8 +82,8 @@ mount_id(int fd)
 	(void)snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", fd);
 	FILE *f = fopen(path, "re");
 	while (f != NULL && id < 0 && getline(&line, &room, f) > 0)
-		if (sscanf(line, "mnt_id: %d", &id) != 1)
-			id = -1;
+		if (str_starts(line, "mnt_id:"))
+			id = (int)strtol(line + strlen("mnt_id:"), NULL, 10);
 	free(line);
 	if (f != NULL)
 		(void)fclose(f);

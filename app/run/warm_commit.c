@@ -79,7 +79,7 @@ copy_tree(struct commit *c, int to, struct err *e)
 {
 	const struct tree_watch watch = {give_up, c};
 	struct tree_sum sum;
-	int tree;
+	int tree = -1;
 
 	if (warm_open(c->ctx, c->run, &tree, e) != 0)
 		return -1;
@@ -148,7 +148,7 @@ lock_repo(struct commit *c, int *ret_lock, struct err *e)
 static int
 publish(struct commit *c, struct err *e)
 {
-	int lock;
+	int lock = -1;
 
 	if (lock_repo(c, &lock, e) != 0)
 		return -1;

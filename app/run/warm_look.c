@@ -111,7 +111,7 @@ int
 warm_look(const struct run_ctx *ctx, struct run *run,
     struct lock_hash *ret_hash, struct err *e)
 {
-	int fd;
+	int fd = -1;
 
 	if (warm_open(ctx, run, &fd, e) != 0)
 		return -1;

@@ -32,6 +32,15 @@ template_run(const char *image, const char *repo, const char *path,
 	return r;
 }
 
+void
+template_new(const char *image, const char *repo, const char *path,
+    char ret_id[ULID_SIZE])
+{
+	struct reply r = template_run(image, repo, path, ret_id);
+
+	reply_release(&r);
+}
+
 struct reply
 template_commit(const char *id, const char *repo)
 {

@@ -12,6 +12,10 @@
 struct reply template_run(const char *image, const char *repo, const char *path,
     char ret_id[ULID_SIZE]);
 
+/* The same, and no more asked. */
+void template_new(const char *image, const char *repo, const char *path,
+    char ret_id[ULID_SIZE]);
+
 /* POST …/warm-commit, to another repository where that is not NULL; must be
  * 201. */
 struct reply template_commit(const char *id, const char *repo);

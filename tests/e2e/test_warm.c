@@ -113,7 +113,7 @@ a_template_is_booted_exactly(void **state)
 	char cold[ULID_SIZE], warm[ULID_SIZE];
 
 	(void)state;
-	REPLY_AUTO first = template_run(IMAGE_USER, "acme/all", NULL, cold);
+	template_new(IMAGE_USER, "acme/all", NULL, cold);
 	free(template_sh(cold, "/work", tree));
 	char *before = template_sh(cold, "/work", look);
 	char *hash = hash_of(cold, "/work", ".");
@@ -150,7 +150,7 @@ a_warm_tree_is_worked_with_like_any_other(void **state)
 	char id[ULID_SIZE];
 
 	(void)state;
-	REPLY_AUTO r = template_run(IMAGE_USER, "acme/all", "/srv/all", id);
+	template_new(IMAGE_USER, "acme/all", "/srv/all", id);
 	template_says(id, "/srv/all", "echo more >>src/a; cat src/b src/deep/c",
 	    "hello\nmore\nhello\nmore\n");
 	template_says(id, "/srv/all",
@@ -167,14 +167,14 @@ runs_of_one_template_do_not_see_each_other(void **state)
 	char a[ULID_SIZE], b[ULID_SIZE], c[ULID_SIZE];
 
 	(void)state;
-	REPLY_AUTO ra = template_run(IMAGE_USER, "acme/all", NULL, a);
-	REPLY_AUTO rb = template_run(IMAGE_USER, "acme/all", NULL, b);
+	template_new(IMAGE_USER, "acme/all", NULL, a);
+	template_new(IMAGE_USER, "acme/all", NULL, b);
 	template_says(
 	    a, "/work", "echo changed >src/a; rm go.mod; echo new >new", "");
 	template_says(b, "/work",
 	    "cat src/a go.mod; ls new 2>/dev/null || echo none",
 	    "hello\ngo 1.22\nnone\n");
-	REPLY_AUTO rc = template_run(IMAGE_USER, "acme/all", NULL, c);
+	template_new(IMAGE_USER, "acme/all", NULL, c);
 	template_says(c, "/work",
 	    "cat src/a go.mod; ls new 2>/dev/null || echo none",
 	    "hello\ngo 1.22\nnone\n");
@@ -191,7 +191,7 @@ another_user_finds_the_owners_that_there_were(void **state)
 	char id[ULID_SIZE];
 
 	(void)state;
-	REPLY_AUTO r = template_run(IMAGE_PLAIN, "acme/all", NULL, id);
+	template_new(IMAGE_PLAIN, "acme/all", NULL, id);
 	template_says(id, "/work",
 	    "id -u; stat -c %u . src src/a; echo x >src/a",
 	    "0\n1000\n1000\n1000\n");
@@ -199,7 +199,7 @@ another_user_finds_the_owners_that_there_were(void **state)
 	template_says(id, "/work", "mkdir mine; chown -R 0:0 .", "");
 	template_made(id, "acme/of-root");
 	run_end(id);
-	REPLY_AUTO other = template_run(IMAGE_USER, "acme/of-root", NULL, id);
+	template_new(IMAGE_USER, "acme/of-root", NULL, id);
 	template_says(id, "/work",
 	    "echo mine >new && stat -c %u . new src; "
 	    "echo x 2>/dev/null >src/new || echo refused",
@@ -216,7 +216,7 @@ the_hash_is_that_of_the_volume_now(void **state)
 	char id[ULID_SIZE];
 
 	(void)state;
-	REPLY_AUTO r = template_run(IMAGE_USER, "acme/hash", "/srv/h", id);
+	template_new(IMAGE_USER, "acme/hash", "/srv/h", id);
 	template_says(
 	    id, "/srv/h", "mkdir web; echo '{}' >web/package-lock.json", "");
 	char *hash = hash_of(id, "/srv/h", "web");
@@ -248,7 +248,7 @@ templates_are_listed_in_pages(void **state)
 	size_t found = 0;
 
 	(void)state;
-	REPLY_AUTO r = template_run(IMAGE_USER, "list/none", NULL, id);
+	template_new(IMAGE_USER, "list/none", NULL, id);
 	template_says(id, "/work", "echo '{}' >package-lock.json; mkdir d", "");
 	for (size_t i = 0; i < 4; i++)
 		template_made(id, names[i]);
@@ -320,7 +320,7 @@ a_boot_is_a_use_and_nothing_of_the_volume_outlives_its_run(void **state)
 
 	(void)state;
 	REPLY_AUTO before = template_do("GET", "acme/all");
-	REPLY_AUTO r = template_run(IMAGE_USER, "acme/all", NULL, id);
+	template_new(IMAGE_USER, "acme/all", NULL, id);
 	REPLY_AUTO after = template_do("GET", "acme/all");
 	assert_string_equal(text_at(&after, "warm.createdAt"),
 	    text_at(&before, "warm.createdAt"));
@@ -346,7 +346,7 @@ an_exited_run_has_no_volume_to_look_at(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < 2; i++) {
-		REPLY_AUTO r = template_run(
+		template_new(
 		    IMAGE_USER, i == 0 ? "acme/all" : "acme/no", NULL, id);
 		char path[200];
 

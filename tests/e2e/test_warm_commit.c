@@ -31,7 +31,7 @@ setup(void **state)
 static void
 begin(char id[ULID_SIZE])
 {
-	REPLY_AUTO r = template_run(IMAGE_PLAIN, REPO, NULL, id);
+	template_new(IMAGE_PLAIN, REPO, NULL, id);
 
 	template_says(id, "/work", "echo there >f", "");
 	template_made(id, NULL);
@@ -51,11 +51,11 @@ a_commit_takes_the_place_of_the_one_before(void **state)
 	char id[ULID_SIZE], old[ULID_SIZE], warm[ULID_SIZE];
 
 	(void)state;
-	REPLY_AUTO r = template_run(IMAGE_USER, "acme/gen", NULL, id);
+	template_new(IMAGE_USER, "acme/gen", NULL, id);
 	template_says(id, "/work", "echo 1 >v", "");
 	template_made(id, NULL);
 	REPLY_AUTO first = template_do("GET", "acme/gen");
-	REPLY_AUTO before = template_run(IMAGE_USER, "acme/gen", NULL, old);
+	template_new(IMAGE_USER, "acme/gen", NULL, old);
 	template_says(id, "/work", "echo 2 >v", "");
 	template_made(id, "ACME/Gen");
 	REPLY_AUTO second = template_do("GET", "acme/gen");
@@ -64,7 +64,7 @@ a_commit_takes_the_place_of_the_one_before(void **state)
 	assert_true(strcmp(gen, text_at(&first, "warm.gen")) > 0);
 	assert_int_equal(strlen(gen), strlen("g-") + ULID_SIZE - 1);
 	assert_true(str_starts(gen, "g-"));
-	REPLY_AUTO after = template_run(IMAGE_USER, "acme/gen", NULL, warm);
+	template_new(IMAGE_USER, "acme/gen", NULL, warm);
 	template_says(warm, "/work", "cat v", "2\n");
 	/* A generation in use stays what it is. */
 	template_says(old, "/work", "cat v", "1\n");
@@ -80,7 +80,7 @@ another_repository_can_be_committed_to(void **state)
 	char id[ULID_SIZE];
 
 	(void)state;
-	REPLY_AUTO r = template_run(IMAGE_USER, "acme/one", NULL, id);
+	template_new(IMAGE_USER, "acme/one", NULL, id);
 	template_says(id, "/work", "echo there >f", "");
 	REPLY_AUTO made = template_commit(id, "acme/two/deep.er");
 	assert_int_equal(made.status, 201);
@@ -88,8 +88,7 @@ another_repository_can_be_committed_to(void **state)
 	run_end(id);
 	REPLY_AUTO none = template_do("GET", "acme/one");
 	check_problem(&none, 404, "not_found", "acme/one");
-	REPLY_AUTO warm =
-	    template_run(IMAGE_USER, "acme/two/deep.er", NULL, id);
+	template_new(IMAGE_USER, "acme/two/deep.er", NULL, id);
 	template_says(id, "/work", "cat f", "there\n");
 	run_end(id);
 	template_drop("acme/two/deep.er");
@@ -101,11 +100,11 @@ a_template_is_dropped_under_those_who_use_it(void **state)
 	char id[ULID_SIZE], cold[ULID_SIZE];
 
 	(void)state;
-	REPLY_AUTO r = template_run(IMAGE_USER, "acme/gone", NULL, id);
+	template_new(IMAGE_USER, "acme/gone", NULL, id);
 	template_says(id, "/work", "echo there >f; echo too >g", "");
 	template_made(id, NULL);
 	run_end(id);
-	REPLY_AUTO warm = template_run(IMAGE_USER, "acme/gone", NULL, id);
+	template_new(IMAGE_USER, "acme/gone", NULL, id);
 	template_drop("acme/gone");
 	REPLY_AUTO none = template_do("GET", "acme/gone");
 	check_problem(&none, 404, "not_found", "acme/gone");
@@ -154,7 +153,7 @@ a_volume_from_a_snapshot_is_the_snapshots(void **state)
 	/* It is a warm volume like others. */
 	template_made(id, NULL);
 	run_end(id);
-	REPLY_AUTO warm = template_run(IMAGE_PLAIN, REPO, NULL, id);
+	template_new(IMAGE_PLAIN, REPO, NULL, id);
 	template_says(id, "/work", "cat again; ls f 2>/dev/null || echo none",
 	    "{}\nnone\n");
 	run_end(id);
@@ -213,7 +212,7 @@ while_one_is_on_its_way(void **state)
 	REPLY_AUTO drop = template_do("DELETE", REPO);
 	check_problem(&drop, 409, "conflict", REPO);
 	/* What was published before serves. */
-	REPLY_AUTO warm = template_run(IMAGE_PLAIN, REPO, NULL, other);
+	template_new(IMAGE_PLAIN, REPO, NULL, other);
 	check_goes_on(other);
 	run_end(other);
 	check_goes_on(id);
@@ -267,7 +266,7 @@ a_volume_out_of_sight_is_not_taken_for_an_empty_one(void **state)
 	begin(id);
 	run_end(id);
 	size_t published = template_files(DIRECTORY "g-*");
-	REPLY_AUTO r = template_run(IMAGE_PLAIN, REPO, NULL, id);
+	template_new(IMAGE_PLAIN, REPO, NULL, id);
 	(void)snprintf(name, sizeof(name), "%s", id);
 	str_lower(name);
 	char path[200];
