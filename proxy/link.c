@@ -71,7 +71,7 @@ link_close(int outside, int netns, const struct cidr *subnet, struct err *e)
 {
 	struct address gateway = cidr_first(subnet);
 	FD_AUTO inside = netlink_open(e);
-	struct ends ends;
+	struct ends ends = {.run = {.index = 0}};
 
 	if (inside < 0 || look(inside, &ends, e) != 0)
 		return -1;

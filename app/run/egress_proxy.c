@@ -154,11 +154,11 @@ run_program(const char *program, const char *const *arguments, const char *log,
 static void
 user_of(const struct config *config, const char *id, char to[24])
 {
+	int64_t user = config->egress_uid_base + (str_hash(id) & 0xffff);
+
 	to[0] = '\0';
 	if (config->egress_uid_base > 0)
-		(void)snprintf(to, 24, "%lld",
-		    (long long)(config->egress_uid_base +
-				(str_hash(id) & 0xffff)));
+		(void)snprintf(to, 24, "%lld", (long long)user);
 }
 
 static int

@@ -106,6 +106,10 @@ add_description(struct script_call *c, const struct run *run)
 		add_text(c, "egressAllow", run->egress_allow);
 	if (run->warm_repo != NULL && *run->warm_repo != '\0')
 		add_warm(c, run);
+	if (run->subnet != NULL && *run->subnet != '\0') {
+		script_add(c, "subnet");
+		script_add(c, run->subnet);
+	}
 	script_add(c, "memoryMb");
 	script_add_int(c, run->memory_mb);
 	script_add(c, "cpus");

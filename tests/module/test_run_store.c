@@ -84,6 +84,28 @@ the_entries_of_an_allowlist_are_kept_and_replaced(void **state)
 	check_fails(run_egress(redis, run.id, "", &e), &e, ERR_RUN_ABSENT);
 }
 
+static void
+the_subnet_of_a_run_is_kept_and_adopted(void **state)
+{
+	struct err e = ERR_INIT;
+	struct run run = fixture_run();
+	bool adopted;
+
+	(void)state;
+	check_ok(run_create(redis, &run, 0, &e), &e);
+	run.subnet = "10.219.0.8/29";
+	run.transport = run.guest_dir = "";
+	check_ok(run_reached(redis, &run, &e), &e);
+	check_ok(run_started(redis, run.id, NULL, &e), &e);
+	assert_string_equal(fixture_get(run.id).subnet, "10.219.0.8/29");
+	(void)fixture_say("FLUSHALL");
+	/* As the reaper finds it on the container. */
+	run.state = "running";
+	check_ok(run_adopt(redis, &run, &adopted, &e), &e);
+	assert_true(adopted);
+	assert_string_equal(fixture_get(run.id).subnet, "10.219.0.8/29");
+}
+
 /* Put a fresh run into that state. */
 static struct run
 in_state(const char *state)
@@ -375,6 +397,8 @@ main(void)
 	    cmocka_unit_test_setup(
 		the_entries_of_an_allowlist_are_kept_and_replaced,
 		fixture_empty),
+	    cmocka_unit_test_setup(
+		the_subnet_of_a_run_is_kept_and_adopted, fixture_empty),
 	    cmocka_unit_test_setup(
 		only_the_moves_of_the_table_are_made, fixture_empty),
 	    cmocka_unit_test_setup(
