@@ -223,7 +223,7 @@ $(BUILD)/tests/e2e/%: $(BUILD)/obj/tests/e2e/%.o $(call obj,$(E2E_SUPPORT)) \
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(TEST_LIBS)
 
 $(BUILD)/tests/bench/%: $(BUILD)/obj/tests/bench/%.o \
-    $(call obj,$(BENCH_SUPPORT) $(E2E_SUPPORT)) $(ARCHIVES)
+    $(call obj,$(BENCH_SUPPORT) $(E2E_SUPPORT)) $(BUILD)/reaper.a $(ARCHIVES)
 	@mkdir -p $(@D)
 	$(call say,LD  )
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(TEST_LIBS)
