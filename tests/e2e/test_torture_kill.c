@@ -92,7 +92,8 @@ create(struct telling *t, const char *more)
 static void
 tell_create(struct telling *t)
 {
-	create(t, "");
+	/* It has the most parts: a network, a proxy. */
+	create(t, ",\"network\":\"allowlist\"");
 }
 
 static void
@@ -399,12 +400,13 @@ tell_round(int round)
 static int
 setup(void **state)
 {
+	static const char *const env[] = {"SBX_EGRESS_MODE=bridge", NULL};
 	const char *chosen = getenv("SBX_TEST_SEED");
 
 	(void)state;
 	seed = chosen != NULL ? (unsigned)strtoul(chosen, NULL, 10) : 20;
 	fprintf(stderr, "seed %u\n", seed);
-	stack_start(NULL);
+	stack_start(env);
 	image_need(IMAGE_PLAIN);
 	run_new(IMAGE_PLAIN, resident);
 	run_new(IMAGE_PLAIN, fought);
