@@ -229,8 +229,8 @@ copy_shape(void)
 			json_array_remove(mounts, i);
 	json_object_del(body, "Hostname");
 	json_object_set(body, "HostConfig", host);
-	json_object_set_new(
-	    body, "Cmd", json_pack("[s,s,s]", "run", "--user", ""));
+	json_object_set_new(body, "Entrypoint",
+	    json_pack("[s,s,s,s]", "/.sbx/init", "run", "--user", ""));
 	json_object_set_new(body, "Labels",
 	    json_pack("{s:s}", "teploy.sandbox.instance", stack.instance));
 	size_t size = json_dumpb(body, shape, sizeof(shape) - 1, JSON_COMPACT);
