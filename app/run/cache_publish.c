@@ -214,7 +214,7 @@ cache_abandon(const struct config *config, const char *repo, const char *gen)
 static int
 forget(int dir, struct err *e)
 {
-	if (unlinkat(dir, CACHE_MANIFEST, 0) == 0 && fsync(dir) == 0)
+	if (unlinkat(dir, CACHE_MANIFEST, 0) == 0)
 		return 0;
 	return err_sys(e, errno == ENOENT ? ERR_ABSENT : ERR_INTERNAL,
 	    "cannot take a manifest away");
@@ -225,7 +225,11 @@ cache_drop(const struct config *config, const char *repo, struct err *e)
 {
 	FD_AUTO dir = cache_open_repo(config, repo, false, e);
 
-	return dir >= 0 ? forget(dir, e) : -1;
+	if (dir < 0 || forget(dir, e) != 0)
+		return -1;
+	if (fsync(dir) != 0)
+		return cache_fail(e, "cannot flush a repository's directory");
+	return 0;
 }
 
 int
@@ -245,7 +249,8 @@ cache_discard(const struct config *config, const char *repo, const char *gen,
 	}
 	if (!cache_gen_name("g-", gen, name))
 		return no_gen(gen, e);
-	/* A manifest never names what is not there. */
+	/* A manifest never names what is not there; after a crash of the box it
+	 * may, and counts for none. */
 	if (cache_manifest_load(dir, &m, &why) == 0 && str_eq(m.gen, gen) &&
 	    forget(dir, e) != 0)
 		return -1;
