@@ -304,7 +304,7 @@ a_snapshot_costs_a_commit(void **state)
 	    json_string_value(json_at(container, "Id")));
 	json_decref(container);
 	EXECUTED_AUTO x = exec_sh(id,
-	    "dd if=/dev/urandom of=/srv bs=1M count=1024 2>/dev/null && sync");
+	    "dd if=/dev/urandom of=/big bs=1M count=1024 2>/dev/null && sync");
 	assert_int_equal(exit_code(&x), 0);
 	measure_in_turn(c, 2, COPIES);
 	goal_row("snapshot of a run, 1 GiB written", &c[0], &c[1], 1.15,
