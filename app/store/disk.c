@@ -8,6 +8,7 @@ disk_note_run(struct redis *r, const char *id, const struct disk_use *use,
     bool *ret_news, struct err *e)
 {
 	struct script_call c;
+	int64_t yes;
 
 	script_begin(&c, SCRIPT_disk_run);
 	script_add(&c, id);
@@ -15,11 +16,9 @@ disk_note_run(struct redis *r, const char *id, const struct disk_use *use,
 	script_add_int(&c, use->cache);
 	script_add_int(&c, use->warned);
 	script_add(&c, use->over ? DISK_LIMIT : "");
-	struct redisReply *reply = script_run(r, &c, e);
-	if (reply == NULL)
+	if (script_int(r, &c, &yes, e) != 0)
 		return -1;
-	*ret_news = reply_int(reply) == 1;
-	redis_reply_free(reply);
+	*ret_news = yes == 1;
 	return 0;
 }
 

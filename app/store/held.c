@@ -26,15 +26,14 @@ held_keep(struct redis *r, const char *id, const char *hold, bool frozen,
     bool *ret_kept, struct err *e)
 {
 	struct script_call c;
+	int64_t yes;
 
 	begin(&c, SCRIPT_held_keep, id, hold);
 	script_add_int(&c, HELD_MS);
 	script_add_int(&c, frozen);
-	struct redisReply *reply = script_run(r, &c, e);
-	if (reply == NULL)
+	if (script_int(r, &c, &yes, e) != 0)
 		return -1;
-	*ret_kept = reply_int(reply) == 1;
-	redis_reply_free(reply);
+	*ret_kept = yes == 1;
 	return 0;
 }
 

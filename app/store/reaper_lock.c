@@ -11,12 +11,7 @@ reaper_lock_take(struct redis *r, const char *holder, int64_t hold_ms,
 	script_begin(&c, SCRIPT_reaper_lock);
 	script_add(&c, holder);
 	script_add_int(&c, hold_ms);
-	struct redisReply *reply = script_run(r, &c, e);
-	if (reply == NULL)
-		return -1;
-	*ret_fence = reply_int(reply);
-	redis_reply_free(reply);
-	return 0;
+	return script_int(r, &c, ret_fence, e);
 }
 
 int

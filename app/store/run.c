@@ -211,11 +211,9 @@ run_adopt(struct redis *r, struct run *run, bool *ret_adopted, struct err *e)
 	script_add_int(&c, run->created_ms);
 	script_add_int(&c, run->ttl_sec);
 	add_description(&c, run);
-	struct redisReply *reply = script_run(r, &c, e);
-	if (reply == NULL)
+	int64_t expires;
+	if (script_int(r, &c, &expires, e) != 0)
 		return -1;
-	int64_t expires = reply_int(reply);
-	redis_reply_free(reply);
 	if (expires > 0)
 		run->expires_ms = expires;
 	*ret_adopted = expires > 0;

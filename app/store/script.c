@@ -103,6 +103,19 @@ script_run(struct redis *r, struct script_call *c, struct err *e)
 }
 
 int
+script_int(
+    struct redis *r, struct script_call *c, int64_t *ret_value, struct err *e)
+{
+	struct redisReply *reply = script_run(r, c, e);
+
+	if (reply == NULL)
+		return -1;
+	*ret_value = reply_int(reply);
+	redis_reply_free(reply);
+	return 0;
+}
+
+int
 script_do(struct redis *r, struct script_call *c, struct err *e)
 {
 	struct redisReply *reply = script_run(r, c, e);

@@ -39,6 +39,10 @@ void script_add_real(struct script_call *c, double number);
 struct redisReply *script_run(
     struct redis *r, struct script_call *c, struct err *e);
 
+/* As script_run, for scripts that reply with a number. */
+int script_int(
+    struct redis *r, struct script_call *c, int64_t *ret_value, struct err *e);
+
 /* As script_run, for scripts whose reply says nothing. */
 int script_do(struct redis *r, struct script_call *c, struct err *e);
 

@@ -70,16 +70,15 @@ evict(struct redis *r, const char *repo, const char *gen, const char *gone,
     bool *ret_evicted, struct err *e)
 {
 	struct script_call c;
+	int64_t yes;
 
 	script_begin(&c, SCRIPT_warm_evict);
 	script_add(&c, repo);
 	script_add(&c, gen);
 	script_add(&c, gone);
-	struct redisReply *reply = script_run(r, &c, e);
-	if (reply == NULL)
+	if (script_int(r, &c, &yes, e) != 0)
 		return -1;
-	*ret_evicted = reply_int(reply) == 1;
-	redis_reply_free(reply);
+	*ret_evicted = yes == 1;
 	return 0;
 }
 
