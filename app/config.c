@@ -228,6 +228,8 @@ resolve(struct config *c, struct err *e)
 			    e, ERR_INTERNAL, "cannot read the host name");
 		c->server = mem_strdup(name);
 	}
+	if (getenv("SBX_CACHE_ROOT") == NULL)
+		c->cache_root = join(c->state_dir, "/cache", "");
 	if (*c->redis_url == '\0')
 		c->redis_url = join("unix://", c->run_dir, "/redis.sock");
 	return beside(c, e);

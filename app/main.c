@@ -7,6 +7,7 @@
 #include "listener.h"
 #include "pool.h"
 #include "prefork.h"
+#include "run/cache.h"
 #include "run/instance.h"
 #include "store/schema.h"
 
@@ -170,7 +171,8 @@ run(const struct config *config, const struct options *o, struct err *e)
 	 * once, not in every child. */
 	if (instance_id(config, instance, e) != 0)
 		return -1;
-	if (schema_check(config->redis_url, e) != 0)
+	if (cache_claim(config, instance, e) != 0 ||
+	    schema_check(config->redis_url, e) != 0)
 		return -1;
 	return o->processes >= 0 ? run_master(config, o, e)
 				 : run_worker(config, instance, o, e);

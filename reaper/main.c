@@ -3,6 +3,7 @@
 #include "docker/engine.h"
 #include "lib/log.h"
 #include "lib/str.h"
+#include "run/cache.h"
 #include "run/instance.h"
 #include "store/schema.h"
 #include "tick.h"
@@ -69,6 +70,7 @@ main(int argc, char **argv)
 	set_signals_up();
 	if (config_read(&config, &e) == 0 && engine_setup(&e) == 0 &&
 	    instance_id(&config, instance, &e) == 0 &&
+	    cache_claim(&config, instance, &e) == 0 &&
 	    schema_check(config.redis_url, &e) == 0 &&
 	    tick_run(&config, instance, &e) == 0)
 		return EXIT_SUCCESS;

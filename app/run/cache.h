@@ -12,6 +12,7 @@
  *	runs/<ID>/{upper,work}	of a run's overlay volume
  *	runs/<ID>/tree		a run's copy, where overlay does not work here
  *	trash/<ULID>		what is being deleted
+ *	instance		whose all this is
  *	overlay			whether overlays work here: a note
  *
  * The disk is the truth about which generations there are, Redis (store/warm.h)
@@ -41,6 +42,13 @@ struct cache_manifest {
 
 /* The cache is on: SBX_CACHE_ROOT is not empty. */
 bool cache_on(const struct config *config);
+
+/* Before anything of it is used, by each program: two stacks must not share
+ * one, since each removes what it does not know. ERR_CONFLICT where it is
+ * another's (run/instance.h); else it is ours from here on, unless it is off or
+ * cannot be used, which whoever uses it is told. */
+int cache_claim(
+    const struct config *config, const char *instance, struct err *e);
 
 /* Make the root's directories. Once at start and before use; cheap. */
 int cache_setup(const struct config *config, struct err *e);

@@ -48,6 +48,7 @@ out_of_sight(const struct run *run, struct err *e)
 	    "see it. Either the Docker engine mounts in a mount namespace of "
 	    "its own: take PrivateMounts and MountFlags out of its unit. Or it "
 	    "was restarted under the run (live-restore, before version 24). "
+	    "Or what the volume lies on was removed from SBX_CACHE_ROOT. "
 	    "Then make the run anew.",
 	    run->id);
 }
@@ -79,7 +80,8 @@ open_volume(const struct run_ctx *ctx, const struct run *run, struct err *e)
 	return fd >= 0 ? fd : out_of_sight(run, e);
 }
 
-/* An overlay that is not mounted is an empty directory of the engine's. */
+/* An overlay that is not mounted is an empty directory of the engine's; one
+ * whose layers somebody removed has nothing to tell. */
 static bool
 own_overlay(const struct run_ctx *ctx, const struct run *run, int fd)
 {
@@ -87,7 +89,8 @@ own_overlay(const struct run_ctx *ctx, const struct run *run, int fd)
 
 	cache_tree_path(ctx->config, run->warm_repo, run->warm_gen, lower);
 	cache_run_path(ctx->config, run->id, "upper", upper);
-	return mounted_overlay(fd, lower, upper);
+	return access(lower, F_OK) == 0 && access(upper, F_OK) == 0 &&
+	       mounted_overlay(fd, lower, upper);
 }
 
 int

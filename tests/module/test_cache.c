@@ -449,12 +449,34 @@ a_full_disk_is_told(void **state)
 	check_fails(rc, &e, ERR_FILE_SPACE);
 }
 
+static void
+one_stack_has_it_and_another_is_refused(void **state)
+{
+	char blocked[300];
+	struct err e = ERR_INIT;
+
+	(void)state;
+	check_ok(cache_claim(&config, GEN1, &e), &e);
+	check_ok(cache_claim(&config, GEN1, &e), &e);
+	assert_int_equal(cache_claim(&config, GEN2, &e), -1);
+	assert_int_equal(e.kind, ERR_CONFLICT);
+	assert_non_null(strstr(e.text, "SBX_CACHE_ROOT"));
+	assert_non_null(strstr(e.text, root));
+	/* One that is off, or cannot be, is nobody's. */
+	(void)snprintf(blocked, sizeof(blocked), "%s/instance/x", root);
+	config.cache_root = blocked;
+	check_ok(cache_claim(&config, GEN2, &e), &e);
+	config.cache_root = "";
+	check_ok(cache_claim(&config, GEN2, &e), &e);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, tree_end_test)
 
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
+	    TEST(one_stack_has_it_and_another_is_refused),
 	    TEST(what_was_published_is_current),
 	    TEST(generations_are_in_the_order_of_publishing),
 	    TEST(a_copy_that_is_abandoned_leaves_nothing),

@@ -110,6 +110,10 @@ an_empty_value_counts_as_unset_but_for_the_cache(void **state)
 	assert_string_equal(c.addr, "127.0.0.1:7439");
 	assert_int_equal(c.workers, 2);
 	assert_string_equal(c.cache_root, "");
+	(void)unsetenv("SBX_CACHE_ROOT");
+	(void)setenv("SBX_STATE_DIR", "/var/lib/other", 1);
+	check_ok(config_read(&c, &e), &e);
+	assert_string_equal(c.cache_root, "/var/lib/other/cache");
 }
 
 struct bad {
