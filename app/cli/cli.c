@@ -52,6 +52,9 @@ cli_problem(const struct http_call *call, struct err *e)
 		return err_set(e, kind,
 		    "the box answered with HTTP status %ld; is that the API?",
 		    http_status(call));
+	if (http_status(call) == 401)
+		detail = "this is not a token of that box: see SBX_TOKEN and "
+			 "--token-file";
 	return err_set(e, kind, "%s (%s)", detail, cli_text(problem, "code"));
 }
 
@@ -103,6 +106,24 @@ cli_do(struct cli *c, const char *method, const char *path, const char *json,
 	};
 
 	return cli_call(c, &rq, ret_answer, e);
+}
+
+void
+cli_fence(const struct cli *c, struct buf *path)
+{
+	if (c->owner == NULL)
+		return;
+	buf_addf(path, "%cowner=", strchr(path->data, '?') ? '&' : '?');
+	http_escape(path, c->owner, false);
+	buf_addf(path, "&generation=%s", c->generation);
+}
+
+bool
+cli_is_number(const char *text)
+{
+	int64_t ignored;
+
+	return str_to_int(text, 0, INT64_MAX, &ignored) == 0;
 }
 
 void

@@ -25,7 +25,8 @@
 
 struct cli {
 	struct http *http;
-	bool json; /* print what the API answered */
+	bool json;			/* print what the API answered */
+	const char *owner, *generation; /* of a lease, or both NULL */
 };
 
 struct command {
@@ -71,6 +72,12 @@ void cli_print_json(const json_t *answer);
  * or more) of exactly one run's. */
 int cli_run_id(
     struct cli *c, const char *text, char to[ULID_SIZE], struct err *e);
+
+/* Append the lease's credential to a path: nothing where there is none. */
+void cli_fence(const struct cli *c, struct buf *path);
+
+/* Text is a whole number. */
+bool cli_is_number(const char *text);
 
 /* A member, "" or 0 where it is none. */
 const char *cli_text(const json_t *o, const char *name);

@@ -106,7 +106,8 @@ on_take(void *arg, const char *bytes, size_t size)
 /* -- one transfer ---------------------------------------------------------- */
 
 static void
-files_path(const struct side *s, const char *query, struct buf *to)
+files_path(const struct cli *c, const struct side *s, const char *query,
+    struct buf *to)
 {
 	buf_addf(to, "/v1/runs/%s/files", s->run);
 	if (*s->path != '\0') {
@@ -114,6 +115,7 @@ files_path(const struct side *s, const char *query, struct buf *to)
 		http_escape(to, s->path, true);
 	}
 	buf_adds(to, query);
+	cli_fence(c, to);
 }
 
 static int
@@ -147,7 +149,7 @@ put(struct copy *t, const struct side *to, const char *query, struct err *e)
 	    .arg = t,
 	};
 
-	files_path(to, query, &path);
+	files_path(t->c, to, query, &path);
 	rq.path = path.data;
 	return transfer(t, &rq, e);
 }
@@ -158,7 +160,7 @@ get(struct copy *t, const struct side *from, const char *query, struct err *e)
 	BUF_AUTO path = BUF_INIT(CLI_PATH_SIZE * 4);
 	struct http_request rq = {.method = "GET", .take = on_take, .arg = t};
 
-	files_path(from, query, &path);
+	files_path(t->c, from, query, &path);
 	rq.path = path.data;
 	t->length = -1;
 	return transfer(t, &rq, e);
@@ -288,7 +290,7 @@ is_directory(struct cli *c, const struct side *s, bool *ret_is, struct err *e)
 	*ret_is = *s->path == '\0';
 	if (*ret_is)
 		return 0;
-	files_path(s, "?stat=1", &path);
+	files_path(c, s, "?stat=1", &path);
 	if (cli_do(c, "GET", path.data, NULL, &answer, e) != 0)
 		return -1;
 	*ret_is = str_eq(cli_text(answer, "type"), "directory");
@@ -361,6 +363,9 @@ read_side(struct cli *c, const char *text, struct side *to, struct err *e)
 	to->path = colon + 1;
 	if (str_starts(to->path, "/work/") || str_eq(to->path, "/work"))
 		to->path += str_eq(to->path, "/work") ? 5 : 6;
+	if (*to->path == '/')
+		return err_set(
+		    e, ERR_INPUT, "%s: files of a run are below /work", text);
 	return cli_run_id(c, run, to->run, e);
 }
 
@@ -405,7 +410,7 @@ cmd_ls(struct cli *c, int argc, char **argv)
 		return cli_fail(&e);
 	if (at.path == argv[1])
 		at.path = "";
-	files_path(&at, "?list=1", &path);
+	files_path(c, &at, "?list=1", &path);
 	if (cli_do(c, "GET", path.data, NULL, &answer, &e) != 0)
 		return cli_fail(&e);
 	if (c->json) {

@@ -22,7 +22,7 @@ detached(struct cli *c, const char *run, const struct exec_options *o,
 	struct err e = ERR_INIT;
 
 	buf_addf(&path, "/v1/runs/%s/exec", run);
-	exec_body(o, argv, true, &body);
+	exec_body(c, o, argv, true, &body);
 	if (cli_do(c, "POST", path.data, body.data, &answer, &e) != 0)
 		return cli_fail(&e);
 	if (c->json)
@@ -169,7 +169,7 @@ cmd_logs(struct cli *c, int argc, char **argv)
 	while ((option = getopt_long(argc, argv, "ao:", options, NULL)) != -1)
 		if (option == 'a')
 			plan.feed = true;
-		else if (option == 'o' && exec_number(optarg))
+		else if (option == 'o' && cli_is_number(optarg))
 			buf_addf(&query, "&offset=%s", optarg);
 		else
 			return cli_usage("logs");
@@ -210,13 +210,14 @@ cmd_kill(struct cli *c, int argc, char **argv)
 		return cli_fail(&e);
 	struct jw w = JW_INIT(&body);
 	jw_open(&w, '{');
-	if (signal != NULL && exec_number(signal))
+	if (signal != NULL && cli_is_number(signal))
 		jw_raw(&w, "signal", signal);
 	else if (signal != NULL)
 		jw_str(&w, "signal", signal);
 	jw_close(&w, '}');
 	buf_addf(&path, "/v1/runs/%s/execs/%s%s", run, exec,
 	    signal != NULL ? "/signal" : "");
+	cli_fence(c, &path);
 	if (cli_do(c, signal != NULL ? "POST" : "DELETE", path.data,
 		signal != NULL ? body.data : NULL, NULL, &e) != 0)
 		return cli_fail(&e);

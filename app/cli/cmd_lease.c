@@ -14,8 +14,6 @@ struct plan {
 };
 
 static const struct option options[] = {
-    {"owner", required_argument, NULL, 'o'},
-    {"generation", required_argument, NULL, 'g'},
     {"ttl", required_argument, NULL, 't'},
     {"wait", required_argument, NULL, 'w'},
     {"force", no_argument, NULL, 'f'},
@@ -31,13 +29,13 @@ one_option(struct plan *p, int option)
 		return 0;
 	case 'g':
 		p->generation = optarg;
-		return exec_number(optarg) ? 0 : -1;
+		return cli_is_number(optarg) ? 0 : -1;
 	case 't':
 		p->ttl = optarg;
-		return exec_number(optarg) ? 0 : -1;
+		return cli_is_number(optarg) ? 0 : -1;
 	case 'w':
 		p->wait = optarg;
-		return exec_number(optarg) ? 0 : -1;
+		return cli_is_number(optarg) ? 0 : -1;
 	case 'f':
 		p->force = true;
 		return 0;
@@ -103,7 +101,9 @@ lease_do(struct cli *c, const struct plan *p, const char *run)
 int
 cmd_lease(struct cli *c, int argc, char **argv)
 {
-	struct plan p = {.ttl = "300", .owner = default_owner()};
+	struct plan p = {.ttl = "300",
+	    .owner = c->owner != NULL ? c->owner : default_owner(),
+	    .generation = c->generation};
 	struct err e = ERR_INIT;
 	char run[ULID_SIZE];
 	int option;

@@ -81,6 +81,8 @@ cmd_ps(struct cli *c, int argc, char **argv)
 			quiet = true;
 			break;
 		case 'l':
+			/* As `run` takes it; the API has a colon there. */
+			optarg[strcspn(optarg, "=:")] = ':';
 			buf_adds(&path, "?label=");
 			http_escape(&path, optarg, false);
 			break;
@@ -226,20 +228,35 @@ cmd_rm(struct cli *c, int argc, char **argv)
 	return status;
 }
 
+static void
+extend_body(const struct cli *c, const char *seconds, struct buf *to)
+{
+	struct jw w = JW_INIT(to);
+
+	jw_open(&w, '{');
+	jw_raw(&w, "ttlSec", seconds);
+	if (c->owner != NULL) {
+		jw_str(&w, "owner", c->owner);
+		jw_raw(&w, "generation", c->generation);
+	}
+	jw_close(&w, '}');
+}
+
 int
 cmd_extend(struct cli *c, int argc, char **argv)
 {
-	BUF_AUTO path = BUF_INIT(CLI_PATH_SIZE), body = BUF_INIT(256);
+	BUF_AUTO path = BUF_INIT(CLI_PATH_SIZE), body = BUF_INIT(1024);
 	json_auto_t *answer = NULL;
 	struct err e = ERR_INIT;
 	char id[ULID_SIZE];
 
-	if (argc != 3 || !exec_number(argv[2]))
+	if (argc != 3 || !cli_is_number(argv[2]))
 		return cli_usage("extend");
 	if (cli_run_id(c, argv[1], id, &e) != 0)
 		return cli_fail(&e);
 	buf_addf(&path, "/v1/runs/%s/extend", id);
-	buf_addf(&body, "{\"ttlSec\":%s}", argv[2]);
+	extend_body(c, argv[2], &body);
+
 	if (cli_do(c, "POST", path.data, body.data, &answer, &e) != 0)
 		return cli_fail(&e);
 	if (c->json)

@@ -106,7 +106,8 @@ one_option(struct plan *p, int option)
 	case RUN_ALLOW:
 		return add_word(&p->allow, optarg);
 	case RUN_LABEL:
-		return add_word(&p->label, optarg);
+		return strchr(optarg, '=') != NULL ? add_word(&p->label, optarg)
+						   : -1;
 	default:
 		return exec_option(&p->exec, "run", option, optarg);
 	}
@@ -118,7 +119,7 @@ check(const struct plan *p)
 	const char *const number[] = {p->ttl, p->memory, p->pids};
 
 	for (size_t i = 0; i < sizeof(number) / sizeof(number[0]); i++)
-		if (number[i] != NULL && !exec_number(number[i])) {
+		if (number[i] != NULL && !cli_is_number(number[i])) {
 			(void)cli_misuse(
 			    "run", "%s is no whole number", number[i]);
 			return -1;

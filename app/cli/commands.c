@@ -20,8 +20,7 @@ const struct command commands[] = {
 	"  -l, --label L        those with that label\n"},
     {"exec", cmd_exec, "RUN [OPTIONS] -- COMMAND...",
 	"execute in a run; its exit code is sbxctl's",
-	EXEC_HELP "      --owner NAME --generation N   under a lease\n"
-		  "  -d, --detach         let it go on, print its id\n"},
+	EXEC_HELP "  -d, --detach         let it go on, print its id\n"},
     {"execs", cmd_execs, "RUN", "what is executed in a run", NULL},
     {"logs", cmd_logs, "RUN [EXEC] [-a] [--offset N]",
 	"output of a detached exec, then live; the newest one's",

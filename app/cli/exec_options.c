@@ -4,17 +4,10 @@
 #include "lib/jw.h"
 #include "lib/str.h"
 
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-bool
-exec_number(const char *text)
-{
-	int64_t ignored;
-
-	return str_to_int(text, 0, INT64_MAX, &ignored) == 0;
-}
+#define DAY_SEC "86400"
 
 static int
 add_env(struct exec_options *o, const char *command, const char *value)
@@ -50,12 +43,7 @@ exec_option(
 	case EXEC_TIMEOUT:
 		o->timeout = value;
 		return 0;
-	case EXEC_OWNER:
-		o->owner = value;
-		return 0;
-	case EXEC_GENERATION:
-		o->generation = value;
-		return 0;
+
 	default:
 		return 1;
 	}
@@ -66,12 +54,9 @@ exec_options_check(const struct exec_options *o, const char *command)
 {
 	const char *fault = NULL;
 
-	if (o->timeout != NULL && !exec_number(o->timeout))
+	if (o->timeout != NULL && !cli_is_number(o->timeout))
 		fault = "--timeout is a whole number of seconds";
-	else if ((o->owner == NULL) != (o->generation == NULL))
-		fault = "--owner and --generation belong together";
-	else if (o->generation != NULL && !exec_number(o->generation))
-		fault = "--generation is a whole number";
+
 	else if (o->tty && !term_is())
 		fault = "-t needs standard input to be a terminal";
 	if (fault == NULL)
@@ -105,8 +90,8 @@ exec_env(struct jw *w, const char *const *env, size_t count)
 }
 
 void
-exec_body(const struct exec_options *o, char *const *argv, bool detach,
-    struct buf *to)
+exec_body(const struct cli *c, const struct exec_options *o, char *const *argv,
+    bool detach, struct buf *to)
 {
 	struct jw w = JW_INIT(to);
 	int cols, rows;
@@ -123,11 +108,14 @@ exec_body(const struct exec_options *o, char *const *argv, bool detach,
 		jw_str(&w, "cwd", o->workdir);
 	if (o->user != NULL)
 		jw_str(&w, "user", o->user);
-	if (o->timeout != NULL)
-		jw_raw(&w, "timeoutSec", o->timeout);
-	if (o->owner != NULL) {
-		jw_str(&w, "owner", o->owner);
-		jw_raw(&w, "generation", o->generation);
+	/* A terminal, or what goes on by itself, is not over after the API's
+	 * 120 s. */
+	if (o->timeout != NULL || o->tty || detach)
+		jw_raw(&w, "timeoutSec",
+		    o->timeout != NULL ? o->timeout : DAY_SEC);
+	if (c->owner != NULL) {
+		jw_str(&w, "owner", c->owner);
+		jw_raw(&w, "generation", c->generation);
 	}
 	if (detach)
 		jw_bool(&w, "detach", true);
@@ -151,14 +139,13 @@ exec_attached(struct cli *c, const char *run, const struct exec_options *o,
 	BUF_AUTO body = BUF_INIT(CLI_BODY_MAX);
 	struct session_plan plan = {
 	    .run = run,
-	    .owner = o->owner,
-	    .generation = o->generation,
+
 	    .query = "",
 	    .tty = o->tty,
 	    .feed = o->tty || o->interactive,
 	};
 
-	exec_body(o, argv, false, &body);
+	exec_body(c, o, argv, false, &body);
 	plan.body = body.data;
 	return session_run(c, &plan);
 }

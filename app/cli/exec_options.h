@@ -14,18 +14,16 @@
 
 /* Values of the long ones that have no letter; a command's own begin at
  * EXEC_LONG_LAST. */
-enum { EXEC_TIMEOUT = 256, EXEC_OWNER, EXEC_GENERATION, EXEC_LONG_LAST };
+enum { EXEC_TIMEOUT = 256, EXEC_LONG_LAST };
 
-#define EXEC_LONG                                                      \
-	{"tty", no_argument, NULL, 't'},                               \
-	    {"interactive", no_argument, NULL, 'i'},                   \
-	    {"env", required_argument, NULL, 'e'},                     \
-	    {"workdir", required_argument, NULL, 'w'},                 \
-	    {"user", required_argument, NULL, 'u'},                    \
-	    {"timeout", required_argument, NULL, EXEC_TIMEOUT},        \
-	    {"owner", required_argument, NULL, EXEC_OWNER},            \
-	{                                                              \
-		"generation", required_argument, NULL, EXEC_GENERATION \
+#define EXEC_LONG                                                \
+	{"tty", no_argument, NULL, 't'},                         \
+	    {"interactive", no_argument, NULL, 'i'},             \
+	    {"env", required_argument, NULL, 'e'},               \
+	    {"workdir", required_argument, NULL, 'w'},           \
+	    {"user", required_argument, NULL, 'u'},              \
+	{                                                        \
+		"timeout", required_argument, NULL, EXEC_TIMEOUT \
 	}
 
 #define EXEC_HELP                                                             \
@@ -34,11 +32,11 @@ enum { EXEC_TIMEOUT = 256, EXEC_OWNER, EXEC_GENERATION, EXEC_LONG_LAST };
 	"  -e, --env NAME=VALUE set a variable for it; NAME alone: as here\n" \
 	"  -w, --workdir DIR    below /work\n"                                \
 	"  -u, --user USER      another user of the image\n"                  \
-	"      --timeout SEC    kill it then (120)\n"
+	"      --timeout SEC    kill it then (120; a day with -t or -d)\n"
 
 struct exec_options {
 	bool tty, interactive;
-	const char *workdir, *user, *timeout, *owner, *generation;
+	const char *workdir, *user, *timeout;
 	const char *env[EXEC_ENV_MAX];
 	size_t env_count;
 };
@@ -52,8 +50,8 @@ int exec_option(
 int exec_options_check(const struct exec_options *o, const char *command);
 
 /* The body of POST …/exec. */
-void exec_body(const struct exec_options *o, char *const *argv, bool detach,
-    struct buf *to);
+void exec_body(const struct cli *c, const struct exec_options *o,
+    char *const *argv, bool detach, struct buf *to);
 
 /* Members of an object `env`. */
 struct jw;
@@ -62,8 +60,5 @@ void exec_env(struct jw *w, const char *const *env, size_t count);
 /* Run it, attached. */
 int exec_attached(struct cli *c, const char *run, const struct exec_options *o,
     char *const *argv);
-
-/* Text is a whole number. */
-bool exec_number(const char *text);
 
 #endif

@@ -222,9 +222,11 @@ http_result(const struct http_call *call, struct err *e)
 {
 	if (call->result == CURLE_OK)
 		return 0;
-	return err_set(e, ERR_ENGINE_AWAY, "%s: %s", call->h->base,
-	    *call->text != '\0' ? call->text
-				: curl_easy_strerror(call->result));
+	return err_set(e, ERR_ENGINE_AWAY, "%s: %s%s", call->h->base,
+	    *call->text != '\0' ? call->text : curl_easy_strerror(call->result),
+	    call->result == CURLE_COULDNT_CONNECT
+		? "; does `teploy-sandbox serve`, or sbx.target, run there?"
+		: "");
 }
 
 long

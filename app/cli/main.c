@@ -35,7 +35,8 @@ help(FILE *to)
 	    "\n`sbxctl COMMAND --help` says more. RUN and EXEC are ids, or "
 	    "four "
 	    "characters or more\nat the beginning or end of one. --json prints "
-	    "what the API answered.\n\n"
+	    "what the API answered.\n--owner NAME --generation N act under a "
+	    "lease.\n\n"
 	    "  --url URL          the box (SBX_URL; http://" DEFAULT_ADDR ")\n"
 	    "  --token-file FILE  its token "
 	    "(SBX_TOKEN_FILE; " DEFAULT_TOKEN_FILE
@@ -66,6 +67,43 @@ take_flag(int *argc, char **argv, const char *flag)
 		return true;
 	}
 	return false;
+}
+
+/* The same of one with a value: NULL where it is not there. */
+static const char *
+take_value(int *argc, char **argv, const char *flag)
+{
+	size_t size = strlen(flag);
+
+	for (int i = 1; i < *argc && !str_eq(argv[i], "--"); i++) {
+		bool joined = str_starts(argv[i], flag) && argv[i][size] == '=';
+		char *value = joined ? argv[i] + size + 1 : argv[i + 1];
+
+		if (!joined && (!str_eq(argv[i], flag) || i + 1 == *argc))
+			continue;
+		int words = joined ? 1 : 2;
+		memmove(argv + i, argv + i + words,
+		    (size_t)(*argc - i - words + 1) * sizeof(*argv));
+		*argc -= words;
+		return value;
+	}
+	return NULL;
+}
+
+/* A lease's credential, which goes with whatever changes the run. */
+static int
+take_fence(struct cli *c, const char *name, int *argc, char **argv)
+{
+	c->owner = take_value(argc, argv, "--owner");
+	c->generation = take_value(argc, argv, "--generation");
+	if (c->generation != NULL && !cli_is_number(c->generation))
+		return cli_misuse(name, "--generation is a whole number");
+	/* An acquisition has an owner alone. */
+	if ((c->owner == NULL) != (c->generation == NULL) &&
+	    !str_eq(name, "lease"))
+		return cli_misuse(
+		    name, "--owner and --generation belong together");
+	return 0;
 }
 
 /* The token, which the caller frees. */
@@ -110,7 +148,7 @@ perform(const struct command *k, const char *url, const char *token_file,
     bool json, char **argv)
 {
 	BUF_AUTO base = BUF_INIT(CLI_PATH_SIZE);
-	struct cli c = {NULL, false};
+	struct cli c = {.json = json};
 	struct err e = ERR_INIT;
 	char *token = NULL;
 	int argc = 0;
@@ -120,6 +158,8 @@ perform(const struct command *k, const char *url, const char *token_file,
 	if (take_flag(&argc, argv, "--help") || take_flag(&argc, argv, "-h"))
 		return command_help(k);
 	c.json = take_flag(&argc, argv, "--json") || json;
+	if (take_fence(&c, k->name, &argc, argv) != 0)
+		return CLI_USAGE;
 	if (!str_eq(k->name, "completion")) {
 		token = read_token(token_file, &e);
 		if (token == NULL)

@@ -53,7 +53,6 @@ on_exit_event(struct session *s, const json_t *line)
 {
 	const json_t *data = json_object_get(line, "data");
 	int64_t code = cli_number(data, "exitCode");
-	const char *error = cli_text(data, "error");
 
 	s->ended = true;
 	s->status = code >= 0 && code <= 255 ? (int)code : CLI_CUT;
@@ -63,8 +62,6 @@ on_exit_event(struct session *s, const json_t *line)
 	}
 	if (json_is_true(json_object_get(data, "oomKilled")))
 		(void)fputs("sbxctl: the run was out of memory\n", stderr);
-	if (*error != '\0')
-		(void)fprintf(stderr, "sbxctl: %s\n", error);
 }
 
 static int
@@ -107,11 +104,7 @@ act(struct session *s, const char *method, const char *what, const char *body,
 
 	buf_addf(
 	    &path, "/v1/runs/%s/execs/%s%s", s->plan->run, exec_id(s), what);
-	if (s->plan->owner != NULL) {
-		buf_addf(&path, "%cowner=", strchr(what, '?') ? '&' : '?');
-		http_escape(&path, s->plan->owner, false);
-		buf_addf(&path, "&generation=%s", s->plan->generation);
-	}
+	cli_fence(s->c, &path);
 	const struct http_request rq = {
 	    .method = method, .path = path.data, .body = body, .size = size};
 	return http_start(s->c->http, &rq);

@@ -8,11 +8,10 @@
 #include "cli/cli.h"
 
 struct session_plan {
-	const char *run;   /* id */
-	const char *exec;  /* NULL: start one with body, else follow this */
-	const char *body;  /* of POST …/exec; asks for format base64 */
-	const char *owner; /* of a lease, or NULL */
-	const char *generation;
+	const char *run;  /* id */
+	const char *exec; /* NULL: start one with body, else follow this */
+	const char *body; /* of POST …/exec; asks for format base64 */
+
 	const char *query; /* of exec's stream, or "" */
 	bool tty;	   /* it has a terminal, and so have we */
 	bool feed;	   /* standard input goes to it */

@@ -297,11 +297,14 @@ lease_keeps_others_out(void **state)
 	assert_says("out", "--owner eve --generation ");
 	assert_int_equal(ctl("sbxctl exec %s -- true", id), 125);
 	assert_says("err", "lease_held");
+	assert_int_equal(ctl("echo x >in; sbxctl cp in %s:taken", id), 1);
 	assert_int_equal(ctl("g=$(sbxctl ps --json | tr -dc '[:print:]' | sed "
 			     "'s/.*\"generation\":\\([0-9]*\\).*/\\1/'); "
 			     "sbxctl exec %s --owner eve --generation $g -- "
-			     "true && sbxctl lease release %s -o eve -g $g",
-			     id, id),
+			     "true && sbxctl cp in %s:taken --owner eve "
+			     "--generation=$g && "
+			     "sbxctl lease release %s -o eve -g $g",
+			     id, id, id),
 	    0);
 	assert_int_equal(ctl("sbxctl exec %s -- true", id), 0);
 }
