@@ -85,8 +85,8 @@ check_run_dir(struct check *k)
 		    strerror(errno));
 	else if (fs.f_type != TMPFS_MAGIC)
 		say(k, NOTE, "run dir",
-		    "set SBX_RUN_DIR to a directory on a tmpfs, such as "
-		    "/run/teploy-sandbox",
+		    "mount a tmpfs there, or set SBX_RUN_DIR to a directory on "
+		    "one",
 		    "%s is not on a tmpfs: env values would reach a disk",
 		    path);
 	else
@@ -281,12 +281,30 @@ check_names(struct check *k)
 		    strerror(errno));
 }
 
+/* A slip of the pen, most likely. */
+static void
+check_unknown(struct check *k)
+{
+	char name[CONFIG_NAME], remedy[128];
+	const char *meant;
+	size_t at = 0;
+
+	while (config_unknown(&at, name, &meant)) {
+		(void)snprintf(remedy, sizeof(remedy), "%s%s",
+		    meant != NULL ? "perhaps this is meant: "
+				  : "sbx-app --help lists those that have",
+		    meant != NULL ? meant : "");
+		say(k, NOTE, "settings", remedy, "%s has no effect", name);
+	}
+}
+
 int
 check_run(const struct config *config)
 {
 	struct check k = {config, 0};
 
 	say(&k, OK, "settings", NULL, "make sense");
+	check_unknown(&k);
 	if (geteuid() != 0)
 		say(&k, NOTE, "user", "run this as root",
 		    "not root: what follows may not be what workers see");

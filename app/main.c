@@ -178,6 +178,20 @@ run(const struct config *config, const struct options *o, struct err *e)
 				 : run_worker(config, instance, o, e);
 }
 
+/* Variables that have no effect: a slip of the pen, most likely. */
+static void
+say_unknown(void)
+{
+	char name[CONFIG_NAME];
+	const char *meant;
+	size_t at = 0;
+
+	while (config_unknown(&at, name, &meant))
+		fprintf(stderr, "sbx-app: %s has no effect%s%s\n", name,
+		    meant != NULL ? "; perhaps this is meant: " : "",
+		    meant != NULL ? meant : "");
+}
+
 static void
 log_unknown(void)
 {
@@ -209,6 +223,8 @@ main(int argc, char **argv)
 		fprintf(stderr, "sbx-app: %s\n", e.text);
 		return EXIT_USAGE;
 	}
+	if (options.print_config || options.check_config)
+		say_unknown();
 	if (options.print_config)
 		config_print(&config, stdout);
 	if (options.print_config || options.check_config)

@@ -25,7 +25,7 @@ exec_view(struct jw *w, const struct wire_info *info)
 		    w, &info->exit, exec_view_error(&info->exit));
 	}
 	jw_bool(w, "detached", info->detached);
-	jw_bool(w, "stdin", info->feedable);
+	jw_bool(w, "stdin", info->feedable && !info->ended);
 	jw_bool(w, "tty", info->tty);
 	if (info->kept) {
 		jw_key(w, "output");
