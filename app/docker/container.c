@@ -115,7 +115,9 @@ freeze(struct engine *en, const char *id, const char *verb, const char *already,
 	if (reply.status == 204 || strstr(reply.body.data, already) != NULL)
 		return 0;
 	(void)engine_refused(&reply, "cannot pause or resume the container", e);
-	if (strstr(e->text, "is not running") != NULL)
+	/* Of the engine; of runc, where it has just ended. */
+	if (strstr(e->text, "not running") != NULL ||
+	    strstr(e->text, "a stopped container") != NULL)
 		e->kind = ERR_CONFLICT;
 	return -1;
 }
