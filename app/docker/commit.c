@@ -266,13 +266,13 @@ image_remove(struct engine *en, const char *image, struct err *e)
 	    .method = "DELETE", .path = path.data, .timeout_ms = LONG_MS};
 	if (engine_do(en, &call, &reply, e) != 0)
 		return err_wrap(e, "cannot remove the image");
-	if (reply.status == 200)
+	/* The engine's error for one of two who remove it at once: it was
+	 * there, and is gone. */
+	if (reply.status == 200 ||
+	    (reply.status == 500 &&
+		strstr(reply.body.data, "unrecognized image ID") != NULL))
 		return 0;
-	(void)engine_refused(&reply, "cannot remove the image", e);
-	/* Somebody else removed it at the same moment. */
-	if (strstr(e->text, "unrecognized image ID") != NULL)
-		e->kind = ERR_ABSENT;
-	return -1;
+	return engine_refused(&reply, "cannot remove the image", e);
 }
 
 /* -- the list -------------------------------------------------------------- */

@@ -346,6 +346,25 @@ a_name_is_given_and_taken(void **state)
 }
 
 static void
+an_image_that_somebody_else_removes_too_is_removed(void **state)
+{
+	struct docker_fixture *f = *state;
+	struct err e = ERR_INIT;
+
+	fake_on(f->fake,
+	    (struct fake_rule){.method = "DELETE",
+		.path = "/images/a%3Ab",
+		.status = 500,
+		.body = "{\"message\":\"unrecognized image ID sha256:12\"}"});
+	check_ok(image_remove(f->engine, "a:b", &e), &e);
+	fake_on(f->fake, (struct fake_rule){.method = "DELETE",
+			     .path = "/images/a%3Ab",
+			     .status = 500,
+			     .body = "{\"message\":\"no\"}"});
+	check_fails(image_remove(f->engine, "a:b", &e), &e, ERR_ENGINE);
+}
+
+static void
 a_list_has_names_labels_and_sizes(void **state)
 {
 	struct docker_fixture *f = *state;
@@ -400,6 +419,7 @@ main(void)
 	    docker_test(a_container_that_is_gone_is_not_exported),
 	    docker_test(who_leaves_ends_both),
 	    docker_test(a_name_is_given_and_taken),
+	    docker_test(an_image_that_somebody_else_removes_too_is_removed),
 	    docker_test(a_list_has_names_labels_and_sizes),
 	};
 
