@@ -232,6 +232,19 @@ explain(struct taking *t, struct err *e)
 	return run_exit_explain(t->ctx, t->run, e);
 }
 
+/* Whoever removed the run could not remove its volume beside the staging
+ * container; or could, and the engine made another one for that. Of a run that
+ * is there still the engine lets nobody take it. */
+static void
+undo(struct taking *t)
+{
+	struct err ignored = ERR_INIT;
+
+	snapshot_undo(t->ctx, t->hold.token);
+	if (t->warm && hold_check(&t->hold, &ignored) != 0 && t->hold.lost)
+		(void)warm_remove(t->ctx, t->run->id, &ignored);
+}
+
 int
 snapshot_take(const struct run_ctx *ctx, struct run *run, struct arena *a,
     struct snapshot *ret_snapshot, struct err *e)
@@ -247,7 +260,7 @@ snapshot_take(const struct run_ctx *ctx, struct run *run, struct arena *a,
 	hold_thaw(&t.hold);
 	stage_remove(ctx, t.hold.token);
 	if (rc != 0)
-		snapshot_undo(ctx, t.hold.token);
+		undo(&t);
 	hold_release(&t.hold);
 	container_info_release(&t.source);
 	image_info_release(&t.base);
