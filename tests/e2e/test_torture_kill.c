@@ -1,9 +1,12 @@
 /*
- * SIGKILL to the workers, the reaper or Redis at random moments of six stories
- * that go on side by side; then every story is as its client was told, and in
- * the end nothing is left. The moments are of a seed: SBX_TEST_SEED=N.
+ * SIGKILL to the workers, the reaper or Redis at random moments of eight
+ * stories that go on side by side; then every story is as its client was told,
+ * and in the end nothing is left. The moments are of a seed: SBX_TEST_SEED=N.
  */
 #include "harness.h"
+#include "kill_copies.h"
+#include "kill_story.h"
+#include "templates.h"
 
 #include <pthread.h>
 #include <signal.h>
@@ -12,56 +15,20 @@
 
 #define ROUNDS 21
 #define WORKERS 2 /* in each pool */
-#define STORIES 6
+#define STORIES 8
+#define SNAPSHOTS 12 /* rounds that have one; what is left goes in a minute */
 #define START_MS 250 /* within which a round's stories begin */
 #define KILL_MS 900  /* within which the kill comes */
 #define RETRY_MS 60000
 #define END_MS 60000
 
-/* One story of a round, told by a thread of its own. */
-struct telling {
-	pthread_t thread;
-	void (*tell)(struct telling *t);
-	int start_ms;
-	char mark[32]; /* in a label, a key, or an argument of a command */
-	char id[ULID_SIZE];
-	long status; /* of the last answer */
-	char out[64];
-	json_int_t code;  /* of the exit event, -99 where none came */
-	json_int_t grant; /* generation */
-	char fault[300];  /* what was wrong at once, or "" */
-};
-
-static char resident[ULID_SIZE]; /* a run that execs go to */
-static char fought[ULID_SIZE];	 /* a run that is taken by force */
-static json_int_t generation;	 /* of its last lease */
+static char fought[ULID_SIZE]; /* a run that is taken by force */
+static json_int_t generation;  /* of its last lease */
 static unsigned seed;
 static pid_t old[16]; /* of the kind that is killed */
 static size_t old_count;
 
 /* -- asking --------------------------------------------------------------- */
-
-static void
-wrong(struct telling *t, const char *what, const struct reply *r)
-{
-	if (t->fault[0] == '\0')
-		(void)snprintf(t->fault, sizeof(t->fault), "%s: %ld %.200s",
-		    what, r->status, r->body.data);
-}
-
-/* No answer, or one that says that something is down; a proper problem then. */
-static bool
-is_down(struct telling *t, const struct reply *r)
-{
-	if (r->status == 0)
-		return true;
-	if (r->status < 500)
-		return false;
-	if (json_string_value(json_object_get(r->json, "code")) == NULL ||
-	    json_string_value(json_object_get(r->json, "detail")) == NULL)
-		wrong(t, "a problem that is none", r);
-	return true;
-}
 
 static void
 take_id(struct telling *t, const struct reply *r)
@@ -85,8 +52,8 @@ create(struct telling *t, const char *more)
 	t->status = r.status;
 	if (r.status == 201)
 		take_id(t, &r);
-	else if (!is_down(t, &r))
-		wrong(t, "create", &r);
+	else if (!kill_down(t, &r))
+		kill_wrong(t, "create", &r);
 }
 
 static void
@@ -119,8 +86,8 @@ tell_key(struct telling *t)
 		t->status = r.status;
 		if (r.status == 200 || r.status == 201)
 			take_id(t, &r);
-		else if (!is_down(t, &r))
-			wrong(t, "create with a key", &r);
+		else if (!kill_down(t, &r))
+			kill_wrong(t, "create with a key", &r);
 		else
 			(void)poll(NULL, 0, 50);
 	} while (t->id[0] == '\0' && t->fault[0] == '\0' &&
@@ -135,7 +102,7 @@ tell_exec(struct telling *t)
 
 	(void)snprintf(body, sizeof(body),
 	    "{\"cmd\":\"echo a; sleep 0.3; echo b; exit 3 # %s\"}", t->mark);
-	(void)snprintf(path, sizeof(path), "/v1/runs/%s/exec", resident);
+	(void)snprintf(path, sizeof(path), "/v1/runs/%s/exec", kill_resident);
 	struct stream *s = stream_open(path, body, NULL);
 	t->status = stream_status(s);
 	while (t->status == 200 && (ev = stream_next(s, END_MS)) != NULL) {
@@ -164,8 +131,8 @@ tell_delete(struct telling *t)
 		t->status = r.status;
 		if (r.status == 204 || r.status == 404)
 			return;
-		if (!is_down(t, &r))
-			wrong(t, "delete", &r);
+		if (!kill_down(t, &r))
+			kill_wrong(t, "delete", &r);
 		(void)poll(NULL, 0, 50);
 	} while (t->fault[0] == '\0' && clock_mono_ms() < deadline);
 }
@@ -189,8 +156,8 @@ tell_force(struct telling *t)
 			    json_object_get(r.json, "lease"), "generation"));
 			return;
 		}
-		if (r.status != 409 && !is_down(t, &r))
-			wrong(t, "force", &r);
+		if (r.status != 409 && !kill_down(t, &r))
+			kill_wrong(t, "force", &r);
 		(void)poll(NULL, 0, 50);
 	} while (t->fault[0] == '\0' && clock_mono_ms() < deadline);
 }
@@ -217,7 +184,10 @@ pass_marks(void)
 	    "redis.call('DEL', k) end "
 	    "for _, k in ipairs(redis.call('KEYS', 'sbx:idem:*')) do "
 	    "if string.find(redis.call('GET', k), '^making') then "
-	    "redis.call('DEL', k) end end return 0";
+	    "redis.call('DEL', k) end end "
+	    "for _, k in ipairs(redis.call('KEYS', 'sbx:run:*')) do "
+	    "if redis.call('HEXISTS', k, 'holdUntil') == 1 then "
+	    "redis.call('HSET', k, 'holdUntil', 1) end end return 0";
 
 	freeReplyObject(redis_do("EVAL %s 0", script));
 }
@@ -310,7 +280,7 @@ check_force(const struct telling *t)
 	assert_int_equal(r.status, 204);
 }
 
-/* Every run but the two that stay is deleted, known or not: who was told
+/* Every run but those that stay is deleted, known or not: who was told
  * nothing may have one all the same. */
 static void
 delete_others(void)
@@ -324,7 +294,8 @@ delete_others(void)
 	{
 		const char *id = json_string_value(json_at(one, "id"));
 
-		if (str_eq(id, resident) || str_eq(id, fought))
+		if (str_eq(id, kill_resident) || str_eq(id, fought) ||
+		    str_eq(id, kill_kept))
 			continue;
 		REPLY_AUTO r = http_do("DELETE", run_url(id, ""), NULL, NULL);
 		if (r.status != 204 && r.status != 404)
@@ -334,13 +305,14 @@ delete_others(void)
 
 /* -- rounds --------------------------------------------------------------- */
 
-enum { CREATE, INIT, KEY, EXEC, DELETE, FORCE };
+enum { CREATE, INIT, KEY, EXEC, DELETE, FORCE, COMMIT, SNAPSHOT };
 
-static void (*const stories[STORIES])(struct telling *t) = {
-    tell_create, tell_init, tell_key, tell_exec, tell_delete, tell_force};
+static void (*const stories[STORIES])(struct telling *t) = {tell_create,
+    tell_init, tell_key, tell_exec, tell_delete, tell_force, kill_commit,
+    kill_snapshot};
 
 static void
-check_round(const struct telling *t, bool workers)
+check_round(const struct telling *t, int round, bool workers)
 {
 	for (int i = 0; i < STORIES; i++)
 		if (t[i].fault[0] != '\0')
@@ -357,6 +329,8 @@ check_round(const struct telling *t, bool workers)
 	assert_null(docker_container(t[DELETE].id));
 	assert_int_equal(t[FORCE].status, 200);
 	check_force(&t[FORCE]);
+	kill_check_commit(&t[COMMIT], round);
+	kill_check_snapshot(&t[SNAPSHOT]);
 	wait_until(proc_count(t[EXEC].mark) == 0, END_MS);
 	wait_until(proc_count(t[FORCE].mark) == 0, END_MS);
 	delete_others();
@@ -378,6 +352,9 @@ tell_round(int round)
 		    i, (int)getpid());
 	}
 	run_new(IMAGE_PLAIN, t[DELETE].id);
+	(void)snprintf(body, sizeof(body), "echo %d >a; cp a b", round + 1);
+	EXECUTED_AUTO x = exec_sh(kill_kept, body);
+	assert_int_equal(exit_code(&x), 0);
 	(void)snprintf(
 	    body, sizeof(body), "{\"cmd\":\"sleep %s\"}", t[FORCE].mark);
 	struct stream *s = stream_open(run_url(fought, "exec"), body, NULL);
@@ -385,16 +362,17 @@ tell_round(int round)
 	int kill_ms = rand_r(&seed) % KILL_MS;
 	fprintf(stderr, "round %d: %s killed after %d ms\n", round,
 	    victims[victim].name, kill_ms);
-	for (int i = 0; i < STORIES; i++)
+	int count = round < SNAPSHOTS ? STORIES : SNAPSHOT;
+	for (int i = 0; i < count; i++)
 		assert_int_equal(
 		    pthread_create(&t[i].thread, NULL, tell, &t[i]), 0);
 	(void)poll(NULL, 0, kill_ms);
 	victims[victim].kill();
-	for (int i = 0; i < STORIES; i++)
+	for (int i = 0; i < count; i++)
 		(void)pthread_join(t[i].thread, NULL);
 	stream_close(s);
 	wait_until(stack_ready(), END_MS);
-	check_round(t, victims[victim].kill == kill_workers);
+	check_round(t, round, victims[victim].kill == kill_workers);
 }
 
 static int
@@ -408,8 +386,9 @@ setup(void **state)
 	fprintf(stderr, "seed %u\n", seed);
 	stack_start(env);
 	image_need(IMAGE_PLAIN);
-	run_new(IMAGE_PLAIN, resident);
+	run_new(IMAGE_PLAIN, kill_resident);
 	run_new(IMAGE_PLAIN, fought);
+	REPLY_AUTO r = template_run(IMAGE_PLAIN, "kill/web", NULL, kill_kept);
 	return 0;
 }
 
@@ -425,8 +404,8 @@ what_clients_were_told_is_so_whoever_is_killed(void **state)
 static bool
 agrees(void)
 {
-	return docker_count() == 2 && !redis_has("creating") &&
-	       !redis_has("destroying");
+	return docker_count() == 3 && kill_images() == 0 &&
+	       !redis_has("creating") && !redis_has("destroying");
 }
 
 /* A minute passes for what is half-made. */
@@ -443,8 +422,9 @@ what_was_left_half_made_is_removed(void **state)
 	(void)state;
 	freeReplyObject(redis_do("EVAL %s 0", script));
 	wait_until(agrees(), 2 * END_MS);
-	run_end(resident);
+	run_end(kill_resident);
 	run_end(fought);
+	run_end(kill_kept);
 }
 
 int
