@@ -22,6 +22,9 @@ struct mount {
 	bool readonly;
 	bool no_copy;  /* of a volume: not filled from the image at first */
 	int64_t bytes; /* of a tmpfs: its size */
+	/* of a volume: where the engine has to make it anew */
+	const struct label *labels;
+	size_t label_count;
 };
 
 struct container_spec {

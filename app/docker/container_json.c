@@ -45,6 +45,17 @@ write_labels(
 }
 
 static void
+write_volume(struct jw *w, const struct mount *m)
+{
+	jw_key(w, "VolumeOptions");
+	jw_open(w, '{');
+	jw_bool(w, "NoCopy", true);
+	if (m->label_count > 0)
+		write_labels(w, "Labels", m->labels, m->label_count);
+	jw_close(w, '}');
+}
+
+static void
 write_mounts(struct jw *w, const struct container_spec *spec)
 {
 	jw_key(w, "Mounts");
@@ -59,7 +70,7 @@ write_mounts(struct jw *w, const struct container_spec *spec)
 		jw_str(w, "Target", m->target);
 		jw_bool(w, "ReadOnly", m->readonly);
 		if (m->no_copy)
-			jw_raw(w, "VolumeOptions", "{\"NoCopy\":true}");
+			write_volume(w, m);
 		if (m->bytes > 0)
 			write_size(w, m->bytes);
 		jw_close(w, '}');

@@ -52,8 +52,17 @@ stage_create(const struct run_ctx *ctx, const struct stage_spec *spec,
 	    {STAGE_LABEL, spec->token},
 	    {STAGE_LABEL_RUN, spec->run->id},
 	};
+	/* A run that is removed meanwhile takes its volume along, and the
+	 * engine would make another: one that is known for the run's. */
+	const struct label of_run[] = {
+	    {"teploy.sandbox.instance", ctx->instance},
+	    {"teploy.sandbox.run", spec->run->id}};
 	char own_name[NAME_SIZE], volume[RUN_VOLUME_SIZE];
-	struct mount mounts[REACH_INIT_MOUNTS + 1];
+	struct mount mounts[REACH_INIT_MOUNTS + 1] = {{.labels = NULL}};
+	size_t mount_count = fill_mounts(ctx, spec->run, volume, mounts);
+
+	mounts[mount_count - 1].labels = of_run;
+	mounts[mount_count - 1].label_count = 2;
 
 	memcpy(labels, ours, sizeof(ours));
 	name(spec->token, own_name);
@@ -69,7 +78,7 @@ stage_create(const struct run_ctx *ctx, const struct stage_spec *spec,
 	    .labels = labels,
 	    .label_count = STAGE_LABELS,
 	    .mounts = mounts,
-	    .mount_count = fill_mounts(ctx, spec->run, volume, mounts),
+	    .mount_count = mount_count,
 	    .network = "none",
 	    /* Ours alone runs in it, and a gVisor may keep its files. */
 	    .runtime = str_starts(ctx->config->runtime, "runsc")
@@ -101,6 +110,20 @@ stage_copy(const struct run_ctx *ctx, const char *id,
 	return err_set(e, ERR_ENGINE,
 	    "copying the warm volume ended with exit code %lld",
 	    (long long)code);
+}
+
+int
+stage_end(const struct run_ctx *ctx, const char *run, struct err *e)
+{
+	struct container_list list;
+	int rc = 0;
+
+	if (container_list(ctx->engine, STAGE_LABEL_RUN, run, &list, e) != 0)
+		return -1;
+	for (size_t i = 0; i < list.count && rc == 0; i++)
+		rc = container_remove(ctx->engine, list.item[i].id, e);
+	container_list_release(&list);
+	return rc;
 }
 
 void

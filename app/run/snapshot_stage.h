@@ -30,6 +30,9 @@ int stage_create(const struct run_ctx *ctx, const struct stage_spec *spec,
 int stage_copy(const struct run_ctx *ctx, const char *id,
     const struct commit_watch *watch, struct err *e);
 
+/* The run is being removed: end those that have its volume. */
+int stage_end(const struct run_ctx *ctx, const char *run, struct err *e);
+
 /* If it is there. What fails the reaper does later. */
 void stage_remove(const struct run_ctx *ctx, const char *token);
 

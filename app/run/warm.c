@@ -3,6 +3,7 @@
 #include "docker/volume.h"
 #include "lib/fd.h"
 #include "lib/str.h"
+#include "run/snapshot_stage.h"
 #include "store/warm.h"
 
 #include <errno.h>
@@ -322,8 +323,13 @@ warm_remove(const struct run_ctx *ctx, const char *id, struct err *e)
 	}
 	if (layers && look_up(ctx, name, repo, gen, e) != 0)
 		return -1;
+	int rc = volume_remove(ctx->engine, name, e);
+	/* A snapshot on its way has it. */
+	if (rc != 0 && e->kind == ERR_CONFLICT &&
+	    stage_end(ctx, id, &ignored) == 0)
+		rc = volume_remove(ctx->engine, name, e);
 	/* Left to the reaper where the engine does not let go of it. */
-	if (volume_remove(ctx->engine, name, e) != 0)
+	if (rc != 0)
 		return e->kind == ERR_CONFLICT ? 0 : -1;
 	if (layers && cache_discard_run(ctx->config, id, e) != 0)
 		return -1;

@@ -11,9 +11,9 @@ static const struct label labels[] = {
     {"teploy.sandbox", "1"}, {"teploy.sandbox.labels", "{\"a\":\"b\"}"}};
 static const struct label annotations[] = {{"dev.gvisor.flag.x", "none"}};
 static const struct mount mounts[] = {
-    {"tmpfs", NULL, "/.sbx", false, false, 65536},
-    {"bind", "/usr/lib/init", "/.sbx/init", true, false, 0},
-    {"volume", "vol", "/.sbx/run", false, false, 0}};
+    {"tmpfs", NULL, "/.sbx", false, false, 65536, NULL, 0},
+    {"bind", "/usr/lib/init", "/.sbx/init", true, false, 0, NULL, 0},
+    {"volume", "vol", "/.sbx/run", false, true, 0, labels, 1}};
 static const struct container_spec spec = {.name = "box",
     .image = "a/b:c",
     .user = "0:0",
@@ -58,7 +58,9 @@ a_container_is_created_in_the_shape_of_the_contract(void **state)
 	    "{\"Type\":\"bind\",\"Source\":\"/usr/lib/init\","
 	    "\"Target\":\"/.sbx/init\",\"ReadOnly\":true},"
 	    "{\"Type\":\"volume\",\"Source\":\"vol\","
-	    "\"Target\":\"/.sbx/run\",\"ReadOnly\":false}],"
+	    "\"Target\":\"/.sbx/run\",\"ReadOnly\":false,"
+	    "\"VolumeOptions\":{\"NoCopy\":true,\"Labels\":{"
+	    "\"teploy.sandbox\":\"1\"}}}],"
 	    "\"Runtime\":\"runsc\",\"Init\":false,\"Privileged\":false,"
 	    "\"LogConfig\":{\"Type\":\"none\"},"
 	    "\"RestartPolicy\":{\"Name\":\"no\"}}}";
