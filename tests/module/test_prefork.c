@@ -96,7 +96,8 @@ tear_down(void **state)
 {
 	static const char *const files[] = {"control.sock", "stream.sock",
 	    "control.sock.lock", "stream.sock.lock", "log", "sbx-app",
-	    "state/instance"};
+	    "state/cache/instance", "state/cache/repos", "state/cache/runs",
+	    "state/cache/trash", "state/cache", "state/instance", "state"};
 	char path[128];
 
 	struct children left = children_of(getpid());
@@ -108,10 +109,8 @@ tear_down(void **state)
 		continue;
 	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
 		(void)snprintf(path, sizeof(path), "%s/%s", dir, files[i]);
-		(void)unlink(path);
+		(void)remove(path);
 	}
-	(void)snprintf(path, sizeof(path), "%s/state", dir);
-	(void)rmdir(path);
 	assert_int_equal(rmdir(dir), 0);
 	assert_int_equal(left.count, 0);
 	return 0;
