@@ -19,6 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #define DIRS 300
@@ -26,7 +27,8 @@
 #define BYTES 35800
 #define BOOTS 15
 #define COPIES 2
-#define KEPT 8 /* runs or images, until all are measured */
+#define KEPT 32 /* runs, images: until all is measured */
+#define NEEDS_GIB 28
 
 #define REPO "bench/web"
 
@@ -52,6 +54,35 @@ goal_row(const char *measure, const struct contender *ours,
 	(void)snprintf(row.beside, sizeof(row.beside), "%s %.0f ms", name, b);
 	row_judge(&row, a, b, times, name);
 	row_add(measure, &row);
+}
+
+/* -- what is kept ---------------------------------------------------------- */
+
+static struct kept {
+	char name[KEPT][80];
+	size_t count;
+} runs, images;
+
+static void
+keep(struct kept *k, const char *name)
+{
+	assert_true(k->count < KEPT);
+	(void)snprintf(k->name[k->count++], sizeof(k->name[0]), "%s", name);
+}
+
+static void
+drop_all(void)
+{
+	char path[200];
+
+	while (runs.count > 0)
+		run_end(runs.name[--runs.count]);
+	while (images.count > 0) {
+		(void)snprintf(path, sizeof(path), "/images/%s",
+		    images.name[--images.count]);
+		REPLY_AUTO r = docker_do("DELETE", path, NULL);
+		assert_int_equal(r.status, 200);
+	}
 }
 
 /* -- the tree -------------------------------------------------------------- */
@@ -115,6 +146,7 @@ filled_run(const char *repo, char id[ULID_SIZE])
 
 	volume_of(id, place);
 	(void)copy_to(place);
+	keep(&runs, id);
 	sync();
 }
 
@@ -135,19 +167,17 @@ boot(void *arg)
 	return ms;
 }
 
-static char kept[KEPT][80]; /* ids of runs, or names of images */
-static size_t kept_count;
-
 static double
 boot_and_copy(void *arg)
 {
-	char *id = kept[kept_count++], place[256];
+	char id[ULID_SIZE], place[256];
 	int64_t start = clock_mono_us();
 	REPLY_AUTO r = template_run(IMAGE_PLAIN, arg, NULL, id);
 
 	volume_of(id, place);
 	(void)copy_to(place);
 	double ms = since(start);
+	keep(&runs, id);
 	sync();
 	return ms;
 }
@@ -165,7 +195,6 @@ a_warm_boot_costs_what_a_cold_one_does(void **state)
 	(void)state;
 	filled_run(REPO, id);
 	template_made(id, NULL);
-	run_end(id);
 	measure_in_turn(c, 2, BOOTS);
 	measure_in_turn(copied, 1, COPIES);
 	goal_row(
@@ -182,8 +211,6 @@ a_warm_boot_costs_what_a_cold_one_does(void **state)
 	row_add("the same beside a copy", &row);
 	contenders_release(c, 2);
 	contenders_release(copied, 1);
-	while (kept_count > 0)
-		run_end(kept[--kept_count]);
 	template_drop(REPO);
 }
 
@@ -235,30 +262,9 @@ a_warm_commit_costs_a_copy(void **state)
 	goal_row("the same beside what is on the disk then", &c[0], &c[2], 1.1,
 	    "cp -a, sync -f");
 	contenders_release(c, 3);
-	run_end(id);
 }
 
 /* -- snapshots ------------------------------------------------------------- */
-
-static void
-keep_image(const char *name)
-{
-	assert_true(kept_count < KEPT);
-	(void)snprintf(kept[kept_count++], sizeof(kept[0]), "%s", name);
-}
-
-static void
-drop_images(void)
-{
-	char path[200];
-
-	while (kept_count > 0) {
-		(void)snprintf(
-		    path, sizeof(path), "/images/%s", kept[--kept_count]);
-		REPLY_AUTO r = docker_do("DELETE", path, NULL);
-		assert_int_equal(r.status, 200);
-	}
-}
 
 /* A container as an image; that is kept under a name of its own. */
 static double
@@ -272,7 +278,7 @@ commit_container(const char *container)
 	(void)snprintf(
 	    image, sizeof(image), "sbx-bench:%d-%d", (int)getpid(), count++);
 	double ms = spawned(argv, NULL, 0);
-	keep_image(image);
+	keep(&images, image);
 	return ms;
 }
 
@@ -284,7 +290,7 @@ snapshot(void *arg)
 	double ms = since(start);
 
 	assert_int_equal(r.status, 201);
-	keep_image(text_at(&r, "image"));
+	keep(&images, text_at(&r, "image"));
 	sync();
 	return ms;
 }
@@ -307,6 +313,7 @@ a_snapshot_costs_a_commit(void **state)
 
 	(void)state;
 	run_new(IMAGE_PLAIN, id);
+	keep(&runs, id);
 	json_t *container = docker_container(id);
 	(void)snprintf(name, sizeof(name), "%.60s",
 	    json_string_value(json_at(container, "Id")));
@@ -318,8 +325,6 @@ a_snapshot_costs_a_commit(void **state)
 	goal_row("snapshot of a run, 1 GiB written", &c[0], &c[1], 1.15,
 	    "docker commit");
 	contenders_release(c, 2);
-	drop_images();
-	run_end(id);
 }
 
 /* The volume through the engine's archives into another container, and that
@@ -363,8 +368,6 @@ a_snapshot_with_a_volume_costs_an_archive_and_a_commit(void **state)
 	goal_row("snapshot with a warm volume of them", &c[0], &c[1], 1.3,
 	    "archive and commit");
 	contenders_release(c, 2);
-	drop_images();
-	run_end(id);
 }
 
 /* -- the stack ------------------------------------------------------------- */
@@ -373,6 +376,7 @@ static int
 setup(void **state)
 {
 	char cache[160];
+	struct statvfs st;
 	/* Nothing is to be tidied up amid a measurement. */
 	const char *env[] = {"SBX_REAP_INTERVAL=3600",
 	    "SBX_DISK_SAMPLE_SEC=3600", "SBX_STREAM_THREADS=4",
@@ -381,6 +385,10 @@ setup(void **state)
 	(void)state;
 	(void)snprintf(dir, sizeof(dir), "/var/tmp/sbx-bench-XXXXXX");
 	assert_non_null(mkdtemp(dir));
+	assert_int_equal(statvfs(dir, &st), 0);
+	if (st.f_bavail * st.f_frsize >> 30 < NEEDS_GIB)
+		fail_msg("%s has not the %d GiB free that this takes", dir,
+		    NEEDS_GIB);
 	(void)snprintf(source, sizeof(source), "%s/source", dir);
 	(void)snprintf(cache, sizeof(cache), "SBX_CACHE_ROOT=%s/cache", dir);
 	stack_start(env);
@@ -396,6 +404,7 @@ teardown(void **state)
 {
 	const char *argv[] = {"rm", "-rf", dir, NULL};
 
+	drop_all();
 	/* What was left for later. */
 	stack_set("SBX_REAP_INTERVAL=1");
 	stack_restart(SIGTERM);
