@@ -9,6 +9,7 @@
  */
 #include "docker/container.h"
 #include "docker/container_disk.h"
+#include "docker/info.h"
 #include "lib/clock.h"
 #include "lib/fd.h"
 #include "lib/log.h"
@@ -368,15 +369,16 @@ static void
 begin_look(struct look *l)
 {
 	struct err ignored = ERR_INIT;
+	struct engine_info info;
 	struct stat st;
 
 	l->has_cache = cache_on(l->s->ctx.config) &&
 		       stat(l->s->ctx.config->cache_root, &st) == 0;
 	if (l->has_cache)
 		l->cache_dev = st.st_dev;
-	if (l->disk->engine_root == NULL)
-		(void)engine_root(
-		    l->s->ctx.engine, &l->disk->engine_root, &ignored);
+	if (l->disk->engine_root == NULL &&
+	    engine_info(l->s->ctx.engine, "", &info, &ignored) == 0)
+		l->disk->engine_root = mem_strdup(info.root);
 	if (l->disk->next[0] == '\0')
 		l->disk->began_ms = clock_mono_ms();
 }

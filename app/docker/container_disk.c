@@ -90,21 +90,3 @@ container_disk(struct engine *en, const char *id, bool counted,
 	*ret_disk = disk;
 	return 0;
 }
-
-int
-engine_root(struct engine *en, char **ret_path, struct err *e)
-{
-	ENGINE_REPLY_AUTO reply = ENGINE_REPLY_INIT;
-	const struct engine_call call = {
-	    .method = "GET", .path = "/info", .timeout_ms = INSPECT_MS};
-
-	if (engine_do(en, &call, &reply, e) != 0)
-		return err_wrap(e, "cannot ask where the engine's data is");
-	if (reply.status != 200)
-		return engine_refused(
-		    &reply, "cannot ask where the engine's data is", e);
-	json_auto_t *info =
-	    json_loadb(reply.body.data, reply.body.size, 0, NULL);
-	*ret_path = text_of(info, "DockerRootDir");
-	return 0;
-}

@@ -30,8 +30,4 @@ void container_disk_release(struct container_disk *disk);
 int container_disk(struct engine *en, const char *id, bool counted,
     struct container_disk *ret_disk, struct err *e);
 
-/* The directory of the host that the engine keeps layers and volumes in; the
- * caller frees it. */
-int engine_root(struct engine *en, char **ret_path, struct err *e);
-
 #endif

@@ -1,5 +1,6 @@
 /* The engine's memory of events. */
 #include "docker/events.h"
+#include "docker/info.h"
 #include "lib/str.h"
 
 #include <jansson.h>
@@ -88,14 +89,11 @@ remember(
 static int
 restores(struct engine *en, bool *ret_restores, struct err *e)
 {
-	ENGINE_REPLY_AUTO reply = ENGINE_REPLY_INIT;
+	struct engine_info info;
 
-	if (get(en, "/info", &reply, e) != 0)
+	if (engine_info(en, "", &info, e) != 0)
 		return -1;
-	json_auto_t *info =
-	    json_loadb(reply.body.data, reply.body.size, 0, NULL);
-	*ret_restores =
-	    json_is_true(json_object_get(info, "LiveRestoreEnabled"));
+	*ret_restores = info.live_restore;
 	return 0;
 }
 
