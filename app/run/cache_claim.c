@@ -2,32 +2,14 @@
 #include "lib/fd.h"
 #include "lib/str.h"
 #include "run/cache.h"
+#include "run/kept.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #define ID_MAX 64
-
-/* link(2) puts the whole file in place or fails: two claimers agree. */
-static int
-make(const char *path, const char *instance, struct err *e)
-{
-	char mine[CACHE_PATH_SIZE + 16];
-
-	(void)snprintf(mine, sizeof(mine), "%s.%d", path, (int)gettid());
-	if (fd_write_file(mine, 0600, instance, strlen(instance), e) != 0)
-		return -1;
-	int rc = link(mine, path);
-	int number = errno;
-	(void)unlink(mine);
-	errno = number;
-	if (rc != 0 && number != EEXIST)
-		return err_sys(e, ERR_INTERNAL, "cannot make %s", path);
-	return 0;
-}
 
 /* Who has it: the caller frees that. NULL where that cannot be told. */
 static char *
@@ -36,7 +18,8 @@ owner_of(const struct config *config, const char *path, const char *instance)
 	struct err ignored = ERR_INIT;
 
 	if (!cache_on(config) || cache_setup(config, &ignored) != 0 ||
-	    (access(path, F_OK) != 0 && make(path, instance, &ignored) != 0))
+	    (access(path, F_OK) != 0 &&
+		kept_make(path, instance, strlen(instance), &ignored) != 0))
 		return NULL;
 	return fd_read_file(path, ID_MAX, NULL, &ignored);
 }

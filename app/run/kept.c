@@ -1,8 +1,10 @@
 /* Small files that are made once. */
 #include "run/kept.h"
+#include "lib/buf.h"
 #include "lib/fd.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -28,14 +30,14 @@ kept_path(const struct config *config, const char *name,
 int
 kept_make(const char *path, const void *bytes, size_t size, struct err *e)
 {
-	char mine[KEPT_PATH_SIZE + 16];
+	BUF_AUTO mine = BUF_INIT(PATH_MAX + 16);
 
-	(void)snprintf(mine, sizeof(mine), "%s.%d", path, (int)gettid());
-	if (fd_write_file(mine, 0600, bytes, size, e) != 0)
+	buf_addf(&mine, "%s.%d", path, (int)gettid());
+	if (fd_write_file(mine.data, 0600, bytes, size, e) != 0)
 		return -1;
-	int rc = link(mine, path);
+	int rc = link(mine.data, path);
 	int number = errno;
-	(void)unlink(mine);
+	(void)unlink(mine.data);
 	errno = number;
 	if (rc != 0 && number != EEXIST)
 		return err_sys(e, ERR_INTERNAL, "cannot make %s", path);
