@@ -101,12 +101,6 @@ on_decision(void *arg, const char *event, const json_t *line)
 }
 
 static int
-on_bytes(void *arg, const char *bytes, size_t size)
-{
-	return events_take(arg, bytes, size);
-}
-
-static int
 egress_log(struct cli *c, const char *run, bool follow)
 {
 	BUF_AUTO path = BUF_INIT(CLI_PATH_SIZE);
@@ -119,7 +113,7 @@ egress_log(struct cli *c, const char *run, bool follow)
 	    .method = "GET",
 	    .path = path.data,
 	    .accept = "application/x-ndjson",
-	    .take = on_bytes,
+	    .take = events_take,
 	    .arg = &v,
 	};
 	int rc = cli_call(c, &rq, NULL, &e);

@@ -29,8 +29,9 @@ one_line(struct events *v, const char *line, size_t size)
 }
 
 int
-events_take(struct events *v, const char *bytes, size_t size)
+events_take(void *events, const char *bytes, size_t size)
 {
+	struct events *v = events;
 	const char *end;
 
 	while ((end = memchr(bytes, '\n', size)) != NULL) {

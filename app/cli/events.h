@@ -21,7 +21,8 @@ void events_init(struct events *v,
     int (*each)(void *arg, const char *event, const json_t *line), void *arg);
 void events_release(struct events *v);
 
-/* The next bytes. -1 where each said so, or a line is no JSON object. */
-int events_take(struct events *v, const char *bytes, size_t size);
+/* The next bytes of a struct events: fits http_request's take. -1 where each
+ * said so, or a line is no JSON object. */
+int events_take(void *events, const char *bytes, size_t size);
 
 #endif

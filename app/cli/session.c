@@ -82,12 +82,6 @@ on_event(void *arg, const char *event, const json_t *line)
 	return 0;
 }
 
-static int
-on_bytes(void *arg, const char *bytes, size_t size)
-{
-	return events_take(arg, bytes, size);
-}
-
 /* -- what goes ------------------------------------------------------------- */
 
 static const char *
@@ -241,7 +235,7 @@ open_stream(struct session *s, struct events *v)
 	    .accept = "application/x-ndjson",
 	    .body = p->body,
 	    .size = p->body != NULL ? strlen(p->body) : 0,
-	    .take = on_bytes,
+	    .take = events_take,
 	    .arg = v,
 	};
 
