@@ -116,7 +116,7 @@ ctl(const char *fmt, ...)
 	va_end(ap);
 	int status = finish(pid);
 	if (status != 0)
-		print_message("status %d: %s", status, kept("err"));
+		print_message("status %d: %s\n", status, kept("err"));
 	return status;
 }
 
