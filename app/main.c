@@ -35,7 +35,8 @@ static const char usage[] =
     "  --pool NAME      serve this pool: control (short calls) or stream\n"
     "  --processes N    be the master of N worker processes per pool, of both\n"
     "                   pools unless one is named; 0 is SBX_WORKERS. SIGHUP\n"
-    "                   replaces them one by one, SIGTERM drains them\n"
+    "                   replaces them one by one, SIGTTIN adds one per pool,\n"
+    "                   SIGTTOU drains one, SIGTERM drains them all\n"
     "  --notify-fd FD   write a newline there once requests are taken\n"
     "  --check          say what this box lacks for runs and how to mend it,\n"
     "                   and end: 1 where something is at fault\n"
@@ -70,7 +71,7 @@ read_option(int letter, const char *value, struct options *o)
 	case 'p':
 		return read_pool(value, o);
 	case 'n':
-		if (str_to_int(value, 0, 64, &o->processes) != 0)
+		if (str_to_int(value, 0, PREFORK_MAX, &o->processes) != 0)
 			return misuse("--processes is a number from 0 to 64");
 		return 0;
 	case 'f':

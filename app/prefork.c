@@ -41,6 +41,7 @@ struct master {
 	int64_t next_start[POOLS], back_off[POOLS];
 	struct child child[CHILDREN_MAX];
 	int count, generation, signals;
+	int want; /* workers per pool */
 	sigset_t handled;
 	int64_t kill_at; /* 0 unless stopping */
 };
@@ -161,8 +162,21 @@ reap(struct master *m)
 
 struct census {
 	int fresh, waiting, old; /* waiting: the fresh ones not ready yet */
-	struct child *oldest;
+	struct child *spare;	 /* the first to go, where there are too many */
 };
+
+/* Of an earlier generation the one that has served longest; of this one the
+ * latest, which has the least to finish. */
+static bool
+goes_before(const struct child *c, const struct child *spare, int generation)
+{
+	if (spare == NULL)
+		return true;
+	if (c->generation != generation)
+		return spare->generation == generation ||
+		       c->started < spare->started;
+	return spare->generation == generation && c->started >= spare->started;
+}
 
 static struct census
 take_census(struct master *m, enum pool pool)
@@ -174,14 +188,13 @@ take_census(struct master *m, enum pool pool)
 
 		if (c->pool != pool || c->ending)
 			continue;
-		if (c->generation == m->generation) {
-			n.fresh++;
-			n.waiting += c->ready_fd >= 0;
-			continue;
-		}
-		n.old++;
-		if (n.oldest == NULL || c->started < n.oldest->started)
-			n.oldest = c;
+		bool fresh = c->generation == m->generation;
+		n.fresh += fresh;
+		n.old += !fresh;
+		if (fresh && c->ready_fd >= 0)
+			n.waiting++;
+		else if (goes_before(c, n.spare, m->generation))
+			n.spare = c;
 	}
 	return n;
 }
@@ -192,11 +205,11 @@ take_census(struct master *m, enum pool pool)
 static void
 keep_pool(struct master *m, enum pool pool)
 {
-	int want = m->setup->processes;
+	int want = m->want;
 	struct census n = take_census(m, pool);
 
-	while (n.oldest != NULL && n.old + n.fresh - n.waiting > want) {
-		end_child(n.oldest);
+	while (n.spare != NULL && n.old + n.fresh - n.waiting > want) {
+		end_child(n.spare);
 		n = take_census(m, pool);
 	}
 	if (clock_mono_ms() < m->next_start[pool])
@@ -234,6 +247,16 @@ stop(struct master *m)
 }
 
 static void
+resize(struct master *m, int by)
+{
+	if (m->kill_at != 0 || m->want + by < 1 || m->want + by > PREFORK_MAX)
+		return;
+	m->want += by;
+	LOG_EVENT(w, "pool.resized")
+	jw_int(&w, "processes", m->want);
+}
+
+static void
 take_signal(struct master *m)
 {
 	struct signalfd_siginfo info;
@@ -244,6 +267,8 @@ take_signal(struct master *m)
 		reap(m);
 	else if (info.ssi_signo == SIGHUP)
 		m->generation++;
+	else if (info.ssi_signo == SIGTTIN || info.ssi_signo == SIGTTOU)
+		resize(m, info.ssi_signo == SIGTTIN ? 1 : -1);
 	else
 		stop(m);
 }
@@ -293,6 +318,8 @@ open_master(struct master *m, struct err *e)
 	(void)sigaddset(&m->handled, SIGTERM);
 	(void)sigaddset(&m->handled, SIGINT);
 	(void)sigaddset(&m->handled, SIGHUP);
+	(void)sigaddset(&m->handled, SIGTTIN);
+	(void)sigaddset(&m->handled, SIGTTOU);
 	(void)sigaddset(&m->handled, SIGCHLD);
 	(void)sigprocmask(SIG_BLOCK, &m->handled, NULL);
 	m->signals = signalfd(-1, &m->handled, SFD_CLOEXEC | SFD_NONBLOCK);
@@ -313,7 +340,8 @@ open_master(struct master *m, struct err *e)
 int
 prefork_run(const struct prefork_setup *setup, struct err *e)
 {
-	struct master m = {.setup = setup, .signals = -1};
+	struct master m = {
+	    .setup = setup, .want = setup->processes, .signals = -1};
 	int rc;
 
 	for (int pool = 0; pool < POOLS; pool++)

@@ -5,7 +5,8 @@
  * Children are this program executed anew (`--pool NAME --notify-fd 4`) with
  * the socket as LISTEN_FDS. SIGHUP replaces them one by one, each old one told
  * to drain once its successor takes requests; a new binary at the program's
- * path is picked up by that. SIGTERM drains them all. Killed itself, it takes
+ * path is picked up by that. SIGTTIN has it keep one more per pool, SIGTTOU
+ * one less: the latest drains. SIGTERM drains them all. Killed itself, it takes
  * its children into a drain (PR_SET_PDEATHSIG), and a new master replaces the
  * socket's path meanwhile.
  */
@@ -17,9 +18,11 @@
 
 #include <stdbool.h>
 
+#define PREFORK_MAX 64 /* processes per pool */
+
 struct prefork_setup {
 	const struct config *config;
-	int processes;	    /* per pool */
+	int processes;	    /* per pool, at first */
 	bool serves[POOLS]; /* which pools */
 };
 

@@ -257,6 +257,31 @@ sighup_replaces_every_worker_and_loses_no_request(void **state)
 	stop_master(master);
 }
 
+static void
+sigttin_adds_a_worker_and_sigttou_drains_the_latest(void **state)
+{
+	pid_t master = start_master();
+	struct children before = children_of(master);
+
+	(void)state;
+	/* One is the least. */
+	for (int i = 0; i < WORKERS; i++)
+		assert_int_equal(kill(master, SIGTTOU), 0);
+	wait_until(children_of(master).count == 2, LONG_MS);
+	assert_int_equal(kill(master, SIGTTIN), 0);
+	wait_until(children_of(master).count == 2 * WORKERS, LONG_MS);
+	assert_true(serves(control));
+	/* Who came last goes first. */
+	assert_int_equal(kill(master, SIGTTOU), 0);
+	wait_until(children_of(master).count == 2, LONG_MS);
+	struct children left = children_of(master);
+	for (int i = 0; i < left.count; i++)
+		assert_true(among(&before, left.pid[i]));
+	assert_true(serves(stream));
+	assert_int_equal(logged("\"worker.died\""), 0);
+	stop_master(master);
+}
+
 /* An upgrade that does not start: the old workers go on. */
 static void
 sighup_with_a_broken_program_replaces_nobody(void **state)
@@ -383,6 +408,7 @@ main(void)
 	    APP_TEST(both_pools_serve_until_sigterm),
 	    APP_TEST(a_worker_that_dies_is_replaced),
 	    APP_TEST(sighup_replaces_every_worker_and_loses_no_request),
+	    APP_TEST(sigttin_adds_a_worker_and_sigttou_drains_the_latest),
 	    APP_TEST(sighup_with_a_broken_program_replaces_nobody),
 	    APP_TEST(
 		a_killed_master_takes_its_workers_along_and_leaves_the_path),
