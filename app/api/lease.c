@@ -139,7 +139,7 @@ ask(struct call *c, const struct acquire *q, struct lease *lease, struct err *e)
 	    q->waiter, lease, e);
 }
 
-/* PID 1 of a run takes SIGUSR1 from outside as: kill all but yourself. The
+/* PID 1 of a run takes SIGUSR1 as: kill all but yourself. The
  * engine resumes a container that it sends a signal, in the middle of
  * somebody's snapshot: that is waited for. */
 static int

@@ -18,6 +18,7 @@
 
 /* The longest life of a run: where nobody is left to end it, it ends itself. */
 #define LIFE_MS (INT64_C(24) * 60 * 60 * 1000)
+#define SIGNALS 3 /* that mean something */
 
 static void
 reap(struct serve *server)
@@ -29,24 +30,47 @@ reap(struct serve *server)
 		serve_reaped(server, pid, status);
 }
 
-/* True where it is to end. */
+/*
+ * True where it is to end.
+ *
+ * Of each number one signal waits at most (signal(7)), and of one that waits
+ * from inside another from outside is no more told. So a reset is taken from
+ * whoever sends it: only root of the run can, who may kill all in it anyway.
+ * TERM is not: a sender that this pid namespace cannot name has pid 0.
+ *
+ * The lowest number comes first, and no more is read than once of each: they
+ * can be sent faster than they are read.
+ */
 static bool
 on_signals(int signals)
 {
-	struct signalfd_siginfo si;
+	struct signalfd_siginfo si[SIGNALS];
+	ssize_t got = read(signals, si, sizeof(si));
+	bool end = false;
 
-	while (read(signals, &si, sizeof(si)) == (ssize_t)sizeof(si)) {
-		/* A sender that this pid namespace cannot name has pid 0: it
-		 * is outside. Root in the run sends what it likes, in vain.
-		 * The kernel kills everything in the run when PID 1 ends. */
-		if (si.ssi_signo == SIGTERM && si.ssi_pid == 0)
-			return true;
+	for (size_t i = 0; (ssize_t)((i + 1) * sizeof(si[0])) <= got; i++) {
+		/* The kernel kills everything in the run when PID 1 ends. */
+		if (si[i].ssi_signo == SIGTERM && si[i].ssi_pid == 0)
+			end = true;
 		/* A takeover by force: everything but us, without a fork, so
 		 * that it works where the pids are used up (kill(2): -1). */
-		if (si.ssi_signo == SIGUSR1 && si.ssi_pid == 0)
+		if (si[i].ssi_signo == SIGUSR1)
 			(void)kill(-1, SIGKILL);
 	}
-	return false;
+	return end;
+}
+
+/* Those that mean something; all others wait for ever. */
+static int
+open_signals(void)
+{
+	sigset_t some;
+
+	(void)sigemptyset(&some);
+	(void)sigaddset(&some, SIGUSR1);
+	(void)sigaddset(&some, SIGTERM);
+	(void)sigaddset(&some, SIGCHLD);
+	return signalfd(-1, &some, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
 static int
@@ -102,7 +126,7 @@ pid1_run(
 		return 1;
 	}
 	work_own(own, &u);
-	int signals = signalfd(-1, &all, SFD_CLOEXEC | SFD_NONBLOCK);
+	int signals = open_signals();
 	if (signals < 0)
 		return 1;
 	serve_init(&server, &u, memory_mib);

@@ -281,6 +281,52 @@ a_fence_leaves_what_is_in_the_background(void **state)
 }
 
 static void
+reset_from_inside(void)
+{
+	(void)kill(1, SIGUSR1);
+}
+
+/* Of a number one signal waits, whoever sent it. */
+static void
+a_reset_is_not_swallowed_by_a_signal_from_inside(void **state)
+{
+	(void)state;
+	need_root();
+	(void)finish(start("busybox sleep 1000 & exit 0", 1), NULL);
+	assert_int_equal(kill(run.pid, SIGSTOP), 0);
+	pid1_do_inside(&run, reset_from_inside);
+	assert_int_equal(kill(run.pid, SIGUSR1), 0);
+	assert_int_equal(kill(run.pid, SIGCONT), 0);
+	wait_until(pid1_children(&run) == 0, PATIENCE_MS);
+}
+
+static void
+send_without_end(void)
+{
+	static const int number[] = {SIGHUP, SIGTERM, SIGCHLD, SIGTERM};
+
+	for (int i = 0; i < 4; i++) {
+		if (fork() != 0)
+			continue;
+		for (;;)
+			(void)kill(1, number[i]);
+	}
+}
+
+/* More than PID 1 can read: it serves all the same, and hears what counts. */
+static void
+a_flood_of_signals_holds_up_nothing(void **state)
+{
+	(void)state;
+	need_root();
+	pid1_do_inside(&run, send_without_end);
+	assert_int_equal(finish(start("exit 3", 1), NULL).exit.code, 3);
+	fence(2, true, 2);
+	assert_int_equal(kill(run.pid, SIGUSR1), 0);
+	wait_until(pid1_children(&run) == 0, PATIENCE_MS);
+}
+
+static void
 a_stopped_supervisor_does_not_hold_up_a_fence(void **state)
 {
 	struct guest *g;
@@ -361,6 +407,8 @@ main(void)
 	    TEST(a_fence_refuses_what_comes_late),
 	    TEST(a_fence_below_another_tells_what_is_known),
 	    TEST(a_fence_leaves_what_is_in_the_background),
+	    TEST(a_reset_is_not_swallowed_by_a_signal_from_inside),
+	    TEST(a_flood_of_signals_holds_up_nothing),
 	    TEST(a_stopped_supervisor_does_not_hold_up_a_fence),
 	    TEST(work_that_was_removed_is_there_for_what_comes_next),
 	};
