@@ -77,7 +77,7 @@ call_query(
 int
 call_flag(struct call *c, const char *name, bool *set, struct err *e)
 {
-	const char *value;
+	const char *value = NULL;
 
 	if (call_query(c, name, &value, e) != 0)
 		return -1;

@@ -25,8 +25,6 @@
 #define BAR_MS 100
 #define NAME_SIZE 4300
 
-extern char **environ;
-
 /* One side of a copy: a path here, or one in a run. */
 struct side {
 	char run[ULID_SIZE]; /* "" is here */
@@ -213,7 +211,7 @@ tar_wait(pid_t pid, int rc, struct err *e)
 static int
 put_tree(struct copy *t, const char *dir, const struct side *to, struct err *e)
 {
-	pid_t pid;
+	pid_t pid = -1;
 
 	if (tar_start("-cf-", dir, STDOUT_FILENO, &pid, &t->fd, e) != 0)
 		return -1;
@@ -227,7 +225,7 @@ static int
 get_tree(
     struct copy *t, const struct side *from, const char *dir, struct err *e)
 {
-	pid_t pid;
+	pid_t pid = -1;
 
 	if (mkdir(dir, 0777) != 0 && errno != EEXIST)
 		return err_sys(e, ERR_INTERNAL, "cannot make %s", dir);
