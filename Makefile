@@ -58,9 +58,11 @@ E2E_SUPPORT = $(filter-out tests/e2e/test_%,$(wildcard tests/e2e/*.c))
 # These a second time, through Docker's exec.
 AGAIN   = SBX_TEST_GUEST=exec $(addprefix $(BUILD)/tests/e2e/test_,exec_act \
 	  exec_background exec_tty files_fence)
+LOAD_SRC = $(filter-out %/ticker.c,$(wildcard tests/load/*.c)) \
+	  tests/bench/measure.c
 BENCH_SUPPORT = $(filter-out tests/bench/bench_%,$(wildcard tests/bench/*.c))
 
-.PHONY: all help deps serve image test unit module e2e bench soak asan tsan clang arm64 fuzz \
+.PHONY: all help deps serve image test unit module e2e bench soak load asan tsan clang arm64 fuzz \
 	lint analyze format install uninstall clean
 .DEFAULT_GOAL := all
 .SECONDARY:
@@ -183,6 +185,11 @@ soak: all		## mixed load, things killed at random (SOAK_SEC=600, SEED=)
 	@app/deps.sh test
 	@tests/soak/run $(BUILD) $(SEED)
 
+load: all		## 1,000 streams while workers change (LOAD_STREAMS=, LOAD_SEC=600)
+	@app/deps.sh test
+	@$(MAKE) --no-print-directory $(PARALLEL) $(addprefix $(BUILD)/tests/load/,load ticker)
+	@tests/load/run $(BUILD)
+
 asan:			## unit and module tests under address and UB sanitizers
 	$(MAKE) BUILD=$(BUILD)/asan SAN=address,undefined OPT=-O1\ -g unit module
 
@@ -228,14 +235,33 @@ $(BUILD)/tests/bench/%: $(BUILD)/obj/tests/bench/%.o \
 	$(call say,LD  )
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(TEST_LIBS)
 
-# A fuzz target is LLVMFuzzerTestOneInput alone. Plain builds link it with a
-# main that replays tests/fuzz/corpus/<name>/ and mutations of it;
-# `make fuzz` links libFuzzer.
-$(BUILD)/tests/fuzz/%: $(BUILD)/obj/tests/fuzz/%.o \
-    $(BUILD)/obj/tests/fuzz/replay.o $(BUILD)/proxy.a $(ARCHIVES)
+$(BUILD)/tests/load/load: $(call obj,$(LOAD_SRC) $(E2E_SUPPORT)) $(ARCHIVES)
 	@mkdir -p $(@D)
 	$(call say,LD  )
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(TEST_LIBS)
+
+# For any image: static, and small, for there are a thousand.
+$(BUILD)/tests/load/ticker: tests/load/ticker.c
+	@mkdir -p $(@D)
+	$(call say,MUSL)
+	$(Q)$(MUSL) $(INIT_CFLAGS) -static -s -o $@ $<
+
+# A fuzz target is LLVMFuzzerTestOneInput alone. Plain builds link it with a
+# main that replays tests/fuzz/corpus/<name>/ and mutations of it;
+# `make fuzz` links libFuzzer's.
+FUZZ_MAIN = $(BUILD)/obj/tests/fuzz/replay.o
+$(BUILD)/tests/fuzz/%: $(BUILD)/obj/tests/fuzz/%.o $(FUZZ_MAIN) \
+    $(BUILD)/proxy.a $(ARCHIVES)
+	@mkdir -p $(@D)
+	$(call say,LD  )
+	$(Q)$(CC) $(LDFLAGS) $(FUZZ_LDFLAGS) $(WRAP) -o $@ $(filter %.o,$^) \
+	    $(filter %.a,$^) $(TEST_LIBS)
+
+# The engine's answers are the input.
+$(BUILD)/tests/fuzz/fuzz_engine: WRAP = -Wl,--wrap=engine_do
+# Parts of sbxctl and sbx-init, which are no archives.
+$(BUILD)/tests/fuzz/fuzz_events: $(call obj,app/cli/events.c)
+$(BUILD)/tests/fuzz/fuzz_proc: $(call obj,app/init/proc.c)
 
 FUZZ_SEC ?= 60
 fuzz:			## run each fuzz target with libFuzzer for FUZZ_SEC seconds
