@@ -4,7 +4,7 @@
 
 #include "lib/fd.h"
 
-#include <arpa/inet.h>
+#include <netinet/in.h>
 #include <errno.h>
 #include <netinet/tcp.h>
 #include <poll.h>
@@ -36,14 +36,9 @@ struct generator {
 static int
 connect_stack(void)
 {
-	struct sockaddr_in addr = {.sin_family = AF_INET,
-	    .sin_port = htons((uint16_t)stack.port),
-	    .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-	int one = 1;
-	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	int one = 1, fd = client_connect();
 
-	assert_int_equal(
-	    connect(fd, (struct sockaddr *)&addr, sizeof(addr)), 0);
+	assert_true(fd >= 0);
 	(void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
 	return fd;
 }

@@ -138,19 +138,28 @@ http_header(const struct buf *headers, const char *name)
 	return NULL;
 }
 
+int
+client_connect(void)
+{
+	struct sockaddr_in addr = {.sin_family = AF_INET,
+	    .sin_port = htons((uint16_t)stack.port),
+	    .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	FD_AUTO fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	return connect(fd, (struct sockaddr *)&addr, sizeof(addr)) == 0
+		   ? fd_take(&fd)
+		   : -1;
+}
+
 struct buf
 http_raw(const char *bytes, size_t size)
 {
 	struct buf got = BUF_INIT(1 << 20);
-	struct sockaddr_in addr = {.sin_family = AF_INET,
-	    .sin_port = htons((uint16_t)stack.port),
-	    .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
 	int64_t deadline = clock_mono_ms() + 5000;
-	FD_AUTO fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	FD_AUTO fd = client_connect();
 	struct err e = ERR_INIT;
 
-	if (connect(fd, (struct sockaddr *)&addr, sizeof(addr)) != 0 ||
-	    fd_write_all(fd, bytes, size, deadline, &e) != 0)
+	if (fd < 0 || fd_write_all(fd, bytes, size, deadline, &e) != 0)
 		return got;
 	for (;;) {
 		struct pollfd p = {fd, POLLIN, 0};

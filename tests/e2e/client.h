@@ -41,6 +41,9 @@ struct reply http_json(const char *method, const char *path, json_t *body);
 /* The value of a reply header, in a static buffer; NULL where absent. */
 const char *http_header(const struct buf *headers, const char *name);
 
+/* A TCP connection to the stack, or -1. */
+int client_connect(void);
+
 /* Send these bytes on a connection of their own and read until the server
  * closes it or 5 s pass. The caller releases the result. */
 struct buf http_raw(const char *bytes, size_t size);

@@ -6,7 +6,6 @@
 #include "outside.h"
 #include "stack.h"
 
-#include <arpa/inet.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -55,17 +54,14 @@ run_end(const char *id)
 int
 run_ask(const char *id, const char *what)
 {
-	struct sockaddr_in to = {.sin_family = AF_INET,
-	    .sin_port = htons((uint16_t)stack.port),
-	    .sin_addr = {htonl(INADDR_LOOPBACK)}};
-	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	int fd = client_connect();
 	char text[600];
 
 	int n = snprintf(text, sizeof(text),
 	    "POST %s HTTP/1.1\r\nHost: box\r\nAuthorization: Bearer %s\r\n"
 	    "Content-Length: 0\r\n\r\n",
 	    run_url(id, what), stack.token);
-	assert_int_equal(connect(fd, (struct sockaddr *)&to, sizeof(to)), 0);
+	assert_true(fd >= 0);
 	assert_int_equal(send(fd, text, (size_t)n, 0), n);
 	return fd;
 }
