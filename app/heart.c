@@ -26,7 +26,7 @@ struct heart {
 static void
 log_failed(const struct err *e)
 {
-	LOG_EVENT(w, "heartbeat.failed")
+	LOG_AT(LEVEL_ERROR, w, "heartbeat.failed")
 	jw_str(&w, "error", e->text);
 }
 

@@ -201,7 +201,7 @@ log_unknown(void)
 	size_t at = 0;
 
 	while (config_unknown(&at, name, &meant))
-		LOG_EVENT(w, "config.unknown")
+		LOG_AT(LEVEL_WARNING, w, "config.unknown")
 		{
 			jw_str(&w, "variable", name);
 			if (meant != NULL)
@@ -221,7 +221,7 @@ main(int argc, char **argv)
 	if (read_options(argc, argv, &options) != 0)
 		return EXIT_USAGE;
 	if (config_read(&config, &e) != 0) {
-		fprintf(stderr, "sbx-app: %s\n", e.text);
+		log_last_words(e.text);
 		return EXIT_USAGE;
 	}
 	if (options.print_config || options.check_config)
@@ -235,6 +235,6 @@ main(int argc, char **argv)
 	log_unknown();
 	if (run(&config, &options, &e) == 0)
 		return EXIT_SUCCESS;
-	fprintf(stderr, "sbx-app: %s\n", e.text);
+	log_last_words(e.text);
 	return e.kind == ERR_INPUT ? EXIT_USAGE : EXIT_FAILURE;
 }

@@ -144,7 +144,7 @@ drain(struct thread *threads, int count, struct worker_shared *s)
 		return 0;
 	raise_flag(s->cut_fd);
 	int stuck = join_threads(threads, left, CUT_MS);
-	LOG_EVENT(w, "drain.cut")
+	LOG_AT(LEVEL_WARNING, w, "drain.cut")
 	{
 		jw_int(&w, "requests", left);
 		jw_int(&w, "stuck", stuck);

@@ -128,7 +128,7 @@ bury(struct master *m, struct child *c, int status)
 		else if (*back_off < BACK_OFF_MAX_MS)
 			*back_off *= 2;
 		m->next_start[c->pool] = now + *back_off;
-		LOG_EVENT(w, "worker.died")
+		LOG_AT(LEVEL_ERROR, w, "worker.died")
 		{
 			jw_str(&w, "pool", pool_name[c->pool]);
 			jw_int(&w, "worker", c->pid);

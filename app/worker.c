@@ -111,12 +111,14 @@ log_request(const struct exchange *x, const struct err *problem, int64_t us)
 	size_t path = strcspn(x->target, "?");
 	size_t method = strlen(x->method);
 
-	LOG_EVENT(line, "request.done")
+	LOG_AT(x->status < 500 ? LEVEL_INFO : LEVEL_ERROR, line, "request.done")
 	{
 		jw_str(&line, "request", x->id);
 		jw_strn(&line, "method", x->method, method < 32 ? method : 32);
 		jw_strn(&line, "path", x->target,
 		    path < LOG_PATH_MAX ? path : LOG_PATH_MAX);
+		if (x->run != NULL)
+			jw_str(&line, "run", x->run);
 		jw_int(&line, "status", x->status);
 		jw_int(&line, "bytes", (int64_t)x->bytes);
 		jw_real(&line, "ms", (double)us / 1000);
@@ -134,7 +136,7 @@ serve(struct worker *w, int fd)
 	struct exchange x;
 
 	if (fcgi_begin(w->fcgi, fd, &w->arena, &x, &e) != 0) {
-		LOG_EVENT(line, "request.malformed")
+		LOG_AT(LEVEL_WARNING, line, "request.malformed")
 		jw_str(&line, "error", e.text);
 		return;
 	}

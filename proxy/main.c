@@ -46,7 +46,8 @@ struct serving {
 	struct watch on_signal;
 	struct watch_run on_run;
 	struct watch_file on_file;
-	const char *why; /* it ended */
+	const char *name; /* of the run */
+	const char *why;  /* it ended */
 };
 
 /* -- what it is called by -------------------------------------------------- */
@@ -81,6 +82,13 @@ on_file_gone(void *arg)
 }
 
 static void
+log_run(struct jw *w, const struct serving *s)
+{
+	if (s->name[0] != '\0')
+		jw_str(w, "run", s->name);
+}
+
+static void
 on_policy(void *arg, struct policy *policy)
 {
 	struct serving *s = arg;
@@ -88,6 +96,7 @@ on_policy(void *arg, struct policy *policy)
 	proxy_set_policy(s->proxy, policy);
 	LOG_EVENT(w, "policy.changed")
 	{
+		log_run(&w, s);
 		jw_str(&w, "by", "control");
 	}
 }
@@ -210,7 +219,7 @@ end_all(struct serving *s)
 static int
 serve(const struct options *o, struct err *e)
 {
-	struct serving s = {.why = ""};
+	struct serving s = {.name = o->name, .why = ""};
 	int background = -1;
 
 	if (confine_descriptors(e) != 0 ||
@@ -221,6 +230,7 @@ serve(const struct options *o, struct err *e)
 		return -1;
 	LOG_EVENT(w, "proxy.started")
 	{
+		log_run(&w, &s);
 		jw_int(&w, "port", port_of(s.listener));
 	}
 	if (background >= 0)
@@ -228,6 +238,7 @@ serve(const struct options *o, struct err *e)
 	loop_run(s.loop);
 	LOG_EVENT(w, "proxy.ended")
 	{
+		log_run(&w, &s);
 		jw_str(&w, "why", s.why);
 	}
 	end_all(&s);
@@ -252,6 +263,6 @@ main(int argc, char **argv)
 	}
 	if (e.kind == ERR_NONE && serve(&options, &e) == 0)
 		return EXIT_SUCCESS;
-	fprintf(stderr, "sbx-proxy: %s\n", e.text);
+	log_last_words(e.text);
 	return e.kind == ERR_INPUT ? EXIT_USAGE : EXIT_FAILURE;
 }

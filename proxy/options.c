@@ -180,6 +180,7 @@ int
 options_parse(int argc, char **argv, struct options *ret_o, struct err *e)
 {
 	struct options o = {.control = "",
+	    .name = "",
 	    .netns = "",
 	    .resolv = "/etc/resolv.conf",
 	    .hosts = "/etc/hosts"};

@@ -14,6 +14,7 @@ struct options {
 	uint16_t port;
 	const char *policy;	    /* a file */
 	const char *control;	    /* a path; "" for none */
+	const char *name;	    /* of the run; "" for none */
 	const char *netns;	    /* a path; "" for this one */
 	struct cidr subnet;	    /* of the run's link; bits 0: it has none */
 	int pid;		    /* of the run's init; 0 for none */

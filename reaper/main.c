@@ -74,6 +74,6 @@ main(int argc, char **argv)
 	    schema_check(config.redis_url, &e) == 0 &&
 	    tick_run(&config, instance, &e) == 0)
 		return EXIT_SUCCESS;
-	fprintf(stderr, "sbx-reaper: %s\n", e.text);
+	log_last_words(e.text);
 	return e.kind == ERR_INPUT ? EXIT_USAGE : EXIT_FAILURE;
 }

@@ -46,7 +46,8 @@ do_job(const struct run_ctx *ctx, const struct removal *job)
 	int64_t start = clock_mono_ms();
 	bool failed = carry_out(ctx, job, &e) != 0;
 
-	LOG_EVENT(w, failed ? "run.removal_failed" : "run.removed")
+	LOG_AT(failed ? LEVEL_ERROR : LEVEL_INFO, w,
+	    failed ? "run.removal_failed" : "run.removed")
 	{
 		jw_str(&w, "run", job->id);
 		if (job->redis_away)

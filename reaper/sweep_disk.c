@@ -190,7 +190,7 @@ static void
 tell(const char *event, const struct run *run, const struct disk_use *use,
     int64_t limit_gb)
 {
-	LOG_EVENT(w, event)
+	LOG_AT(LEVEL_WARNING, w, event)
 	{
 		jw_str(&w, "run", run->id);
 		jw_int(&w, "bytes", use->bytes);
@@ -358,7 +358,7 @@ tell_round(const struct look *l)
 	l->s->dealt = l->flagged + l->stopped;
 	if (l->s->failed == 0)
 		return;
-	LOG_EVENT(w, "disk.sampling_failed")
+	LOG_AT(LEVEL_WARNING, w, "disk.sampling_failed")
 	{
 		jw_int(&w, "failed", l->s->failed);
 		jw_str(&w, "error", l->first.text);

@@ -24,7 +24,8 @@ keep_one(struct sweeper *s, const char *id)
 	s->dealt += done != NULL;
 	if (!failed && done == NULL)
 		return;
-	LOG_EVENT(w, failed ? "proxy.keeping_failed" : "proxy.kept")
+	LOG_AT(failed ? LEVEL_ERROR : LEVEL_INFO, w,
+	    failed ? "proxy.keeping_failed" : "proxy.kept")
 	{
 		jw_str(&w, "run", id);
 		if (done != NULL)

@@ -400,7 +400,7 @@ tell(const struct pass *p, int64_t start)
 		p->volumes + p->resumed + p->staged + p->failed ==
 	    0)
 		return;
-	LOG_EVENT(w, "runs.reconciled")
+	LOG_AT(p->failed > 0 ? LEVEL_WARNING : LEVEL_INFO, w, "runs.reconciled")
 	{
 		jw_int(&w, "adopted", p->adopted);
 		jw_int(&w, "exited", p->exited);

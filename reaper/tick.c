@@ -78,7 +78,8 @@ holds_office(struct thread *t)
 	bool speaks = s->sweep == &sweeps[0]; /* one thread tells for all */
 
 	if (speaks && away != s->away)
-		LOG_EVENT(w, away ? "redis.lost" : "redis.found")
+		LOG_AT(away ? LEVEL_ERROR : LEVEL_INFO, w,
+		    away ? "redis.lost" : "redis.found")
 		{
 			if (away)
 				jw_str(&w, "error", e.text);
@@ -101,7 +102,8 @@ tell_fault(struct thread *t, const char *fault)
 {
 	if (str_eq(t->fault, fault))
 		return;
-	LOG_EVENT(w, *fault ? "sweep.failed" : "sweep.recovered")
+	LOG_AT(*fault ? LEVEL_ERROR : LEVEL_INFO, w,
+	    *fault ? "sweep.failed" : "sweep.recovered")
 	{
 		jw_str(&w, "sweep", t->sweeper.sweep->name);
 		if (*fault)

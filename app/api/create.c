@@ -166,6 +166,7 @@ create_streamed(struct call *c, const struct run_request *rq, struct err *e)
 		problem_write(&w, &failed, c->ctx.config->server);
 		sse_event(&frame, "error", data.data, data.size);
 	} else {
+		c->x->run = arena_strdup(c->x->arena, run.id);
 		w = call_json(&data);
 		run_view(&w, &run);
 		jw_str(&w, "server", c->ctx.config->server);
@@ -187,6 +188,7 @@ create_plain(struct call *c, const struct run_request *rq, struct err *e)
 	int made = make_or_find(c, rq, &watch, &run, e);
 	if (made < 0)
 		return -1;
+	c->x->run = arena_strdup(c->x->arena, run.id);
 	struct jw w = call_json(&body);
 	run_view(&w, &run);
 	return call_answer(c, &w, made ? 201 : 200, e);

@@ -39,11 +39,12 @@ struct exchange {
 	int64_t content_length; /* -1 where unknown (chunked) */
 	bool head;		/* HEAD: the reply has no body */
 
-	int client_fd;	/* becomes readable when the client goes away, or this
-			 * process must end now; for poll(2) only */
-	int status;	/* of the reply, 0 before it began */
-	uint64_t bytes; /* of body written */
-	bool gone;	/* a write failed or the client was seen to leave */
+	int client_fd;	 /* becomes readable when the client goes away, or this
+			  * process must end now; for poll(2) only */
+	int status;	 /* of the reply, 0 before it began */
+	uint64_t bytes;	 /* of body written */
+	const char *run; /* that it made, for the log; NULL: the path says it */
+	bool gone;	 /* a write failed or the client was seen to leave */
 
 	char header[1024]; /* extra reply header lines, CRLF-terminated */
 	void *carrier;	   /* fcgi.c's */

@@ -23,7 +23,7 @@
 #define START_MS 10000 /* some ms, but for a box that is very busy */
 #define END_MS 2000    /* for it to see that its init has ended */
 #define SYSTEMCTL "/usr/bin/systemctl"
-#define ARGUMENTS 16
+#define ARGUMENTS 17
 #define LOG_MAX (1u << 20)
 #define SAID_MAX 300 /* bytes of its last words that an error quotes */
 
@@ -168,8 +168,8 @@ start_spawn(const struct config *config, const struct egress_place *at,
 	char policy[RUN_PATH_SIZE], control[RUN_PATH_SIZE], pid[24], user[24];
 	const char *arguments[ARGUMENTS + 1] = {"--netns", at->netns, "--pid",
 	    pid, "--policy", policy, "--control", control, "--resolv",
-	    config->egress_resolv, "--detach"};
-	size_t n = 11;
+	    config->egress_resolv, "--run", at->id, "--detach"};
+	size_t n = 13;
 
 	run_path(config, at->id, EGRESS_POLICY, policy);
 	run_path(config, at->id, EGRESS_SOCKET, control);

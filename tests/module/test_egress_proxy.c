@@ -111,9 +111,10 @@ check_told(const struct egress_place *at, const char *more)
 	assert_non_null(said);
 	(void)snprintf(want, sizeof(want),
 	    "--netns /nowhere --pid 1 --policy %s/runs/%s/egress --control "
-	    "%s/runs/%s/egress.sock --resolv /etc/resolv.conf --detach%s\n"
+	    "%s/runs/%s/egress.sock --resolv /etc/resolv.conf --run %s "
+	    "--detach%s\n"
 	    "PATH=/usr/sbin:/usr/bin:/sbin:/bin\n4\n",
-	    dir, at->id, dir, at->id,
+	    dir, at->id, dir, at->id, at->id,
 	    more); /* ls has a fourth: what it lists */
 	assert_string_equal(said, want);
 	free(said);

@@ -126,8 +126,8 @@ start_proxy(const struct run *r, pid_t init, const char *policy)
 		(void)execl(program, program, "--netns", r->netns.path, "--pid",
 		    pid, "--policy", path_of(r, policy), "--control",
 		    path_of(r, "control"), "--resolv", path_of(r, "empty"),
-		    "--hosts", path_of(r, "hosts"), "--user", USER, "--detach",
-		    (char *)NULL);
+		    "--hosts", path_of(r, "hosts"), "--user", USER, "--run",
+		    "R1", "--detach", (char *)NULL);
 		_exit(127);
 	}
 	assert_int_equal(waitpid(child, &status, 0), child);
@@ -237,7 +237,7 @@ the_command_ends_when_the_proxy_serves(void **state)
 
 		assert_int_equal(get(r, "denied.test"), 403);
 		FD_AUTO pidfd = proxy_of(r, &pid);
-		assert_true(log_has(r, "\"proxy.started\""));
+		assert_true(log_has(r, "\"proxy.started\",\"run\":\"R1\""));
 		netns_end(&r->netns);
 		assert_true(has_ended(pidfd, PATIENCE_MS));
 		must_start(r);

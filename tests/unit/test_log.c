@@ -2,9 +2,14 @@
 #include "../check.h"
 #include "lib/fd.h"
 #include "lib/log.h"
+#include "lib/str.h"
 
 #include <jansson.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static char text[256 * 1024];
@@ -60,6 +65,36 @@ an_event_is_one_json_line(void **state)
 	    strlen(json_string_value(json_object_get(json, "time"))), 24);
 }
 
+/* What journald takes as a priority is for it alone: a child of a unit may have
+ * the variable and another standard error. */
+static void
+the_level_stands_before_a_line_for_the_journal_only(void **state)
+{
+	static const char *const begins[] = {"{\"time\"", "<3>{\"time\""};
+	struct stat st;
+	char stream[48];
+
+	(void)state;
+	for (int there = 0; there < 2; there++) {
+		catch_start();
+		assert_int_equal(fstat(STDERR_FILENO, &st), 0);
+		(void)snprintf(stream, sizeof(stream), "%ju:%ju",
+		    (uintmax_t)st.st_dev, (uintmax_t)st.st_ino + !there);
+		assert_int_equal(setenv("JOURNAL_STREAM", stream, 1), 0);
+		log_open("test");
+		LOG_AT(LEVEL_ERROR, w, "a.b")
+		jw_int(&w, "i", 1);
+		log_last_words("no <4> more");
+		catch_stop();
+		assert_true(str_starts(text, begins[there]));
+		assert_non_null(strstr(text, "\"level\":\"error\",\"event\""));
+		assert_non_null(strstr(text, there ? "\n<3>test: no <4> more\n"
+						   : "\ntest: no <4> more\n"));
+	}
+	assert_int_equal(unsetenv("JOURNAL_STREAM"), 0);
+	log_open("test");
+}
+
 static void
 an_event_may_be_a_single_statement(void **state)
 {
@@ -97,6 +132,8 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(an_event_is_one_json_line),
+	    cmocka_unit_test(
+		the_level_stands_before_a_line_for_the_journal_only),
 	    cmocka_unit_test(an_event_may_be_a_single_statement),
 	    cmocka_unit_test(the_longest_request_target_still_makes_a_line),
 	};

@@ -26,7 +26,7 @@ static void
 defaults_are_those_of_a_run(void **state)
 {
 	char line[] = "sbx-proxy --netns /run/x --pid 7 --policy p "
-		      "--control=c --detach";
+		      "--control=c --run R --detach";
 	struct err e = ERR_INIT;
 	struct options o;
 	char text[ADDRESS_TEXT];
@@ -40,6 +40,7 @@ defaults_are_those_of_a_run(void **state)
 	assert_int_equal(o.pid, 7);
 	assert_string_equal(o.policy, "p");
 	assert_string_equal(o.control, "c");
+	assert_string_equal(o.name, "R");
 	assert_true(o.detach);
 	assert_string_equal(o.resolv, "/etc/resolv.conf");
 	assert_string_equal(o.hosts, "/etc/hosts");
@@ -142,8 +143,8 @@ help_needs_nothing_else_and_tells_all(void **state)
 {
 	static const char *const names[] = {"--listen ADDR:PORT",
 	    "--policy FILE", "--control PATH", "--resolv FILE", "--hosts FILE",
-	    "--netns PATH", "--subnet CIDR", "--user UID", "--pid PID",
-	    "--detach\n", "--connections N", "--idle-ms N"};
+	    "--run ID", "--netns PATH", "--subnet CIDR", "--user UID",
+	    "--pid PID", "--detach\n", "--connections N", "--idle-ms N"};
 	char line[] = "x --help", *text = NULL;
 	struct err e = ERR_INIT;
 	struct options o;
