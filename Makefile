@@ -302,9 +302,13 @@ install: all $(MAN)	## programs, scripts and units under DESTDIR and PREFIX
 	$(call put,0644,$(filter %.8,$(MAN)),$(MANDIR)/man8)
 	systemd/render $(BUILD)/systemd $(PREFIX) $(SYSCONFDIR)
 	$(call put,0644,$(addprefix $(BUILD)/systemd/,$(UNITS)),$(UNITDIR))
-	$(BUILD)/sbx-app --help | systemd/env.sh >$(BUILD)/systemd/env
+	$(BUILD)/sbx-app --help | systemd/env.sh >$(BUILD)/systemd/env.example
+	$(call put,0644,$(BUILD)/systemd/env.example,$(LIBDIR))
 	[ -e $(DESTDIR)$(ENVFILE) ] || \
-	    install -m 0600 $(BUILD)/systemd/env $(DESTDIR)$(ENVFILE)
+	    install -m 0600 $(BUILD)/systemd/env.example $(DESTDIR)$(ENVFILE)
+	@news=$$(systemd/env.sh news $(BUILD)/systemd/env.example $(DESTDIR)$(ENVFILE)); \
+	    [ -z "$$news" ] || echo "$(ENVFILE) is kept. It does not mention, of" \
+	    "$(LIBDIR)/env.example:" $$news
 	ln -sfn $(ENVFILE) $(DESTDIR)$(LIBDIR)/env
 	for name in $(INBIN); do \
 	    ln -sfn ../lib/teploy-sandbox/$$name $(DESTDIR)$(PREFIX)/bin/$$name; done

@@ -11,11 +11,11 @@ child_command() {
 	case $1 in
 	redis)
 		# No port, no snapshot beside the append-only file, nothing evicted:
-		# what is decided stays decided.
+		# what is decided stays decided. A client is a worker's thread.
 		command=(--reuid "$redis_user" --regid "$redis_user" --clear-groups redis-server
 			--port 0 --unixsocket "$run/redis/redis.sock" --unixsocketperm 700
 			--dir "$SBX_STATE_DIR/redis" --appendonly yes --save ""
-			--maxmemory-policy noeviction --daemonize no)
+			--maxmemory-policy noeviction --maxclients 50000 --daemonize no)
 		;;
 	reaper) command=("$here/sbx-reaper") ;;
 	app) command=("$here/sbx-app" --processes "$SBX_WORKERS") ;;

@@ -1,7 +1,20 @@
 #!/bin/bash
 # The example of /etc/teploy-sandbox/env, from the text of `sbx-app --help`.
-#   sbx-app --help | systemd/env.sh >env
+#   sbx-app --help | systemd/env.sh >EXAMPLE
+#   systemd/env.sh news EXAMPLE FILE   the variables that FILE does not mention
 set -eu
+if [[ ${1-} == news ]]; then
+	awk '
+		match($0, /SBX_[A-Z_]+=/) {
+			name = substr($0, RSTART, RLENGTH - 1)
+			if (FILENAME == ARGV[1])
+				mentioned[name] = 1
+			else if (!(name in mentioned))
+				print name
+		}
+	' "$3" "$2"
+	exit
+fi
 cat <<'END'
 # Configuration of the sandbox runner, for the units and for the command
 # teploy-sandbox: NAME=value, one a line. Each variable is here with its default.
@@ -12,7 +25,7 @@ cat <<'END'
 #
 # Some values take a drop-in of a unit too (`systemctl edit UNIT`): see "What
 # the units limit" in systemd/README.md. The number of workers is that of the
-# units; SBX_WORKERS only tells nginx how many there are at most.
+# units; SBX_WORKERS only tells nginx of more than 8 a pool.
 END
 # SBX_RUN_DIR and SBX_STATE_DIR are the units' own.
 awk '

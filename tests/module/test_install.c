@@ -212,6 +212,14 @@ install_keeps_a_configuration_that_is_there(void **state)
 	char *text = text_of(at(ENV));
 	assert_string_equal(text, mine);
 	free(text);
+	/* And tells what is new since it was written. */
+	assert_true(has(log_path, "/" ENV " is kept."));
+	assert_true(has(log_path, " SBX_ADDR SBX_ALLOW_PUBLIC SBX_TOKEN_FILE"));
+	make_in_root("uninstall");
+	assert_int_equal(unlink(at(ENV)), 0);
+	make_in_root("install");
+	make_in_root("install");
+	assert_false(has(log_path, "does not mention"));
 }
 
 /* groff(1) warns of what it cannot set; what programs say is in them. */
@@ -297,7 +305,7 @@ the_installed_command_has_the_configuration_of_the_units(void **state)
 	struct err e = ERR_INIT;
 
 	(void)state;
-	assert_int_equal(setenv("SBX_WORKERS", "4", 1), 0);
+	assert_int_equal(setenv("SBX_WORKERS", "9", 1), 0);
 	make_here("install");
 	check_ok(fd_write_file(at(ENV), 0600, mine, strlen(mine), &e), &e);
 	assert_int_equal(
@@ -307,8 +315,8 @@ the_installed_command_has_the_configuration_of_the_units(void **state)
 	assert_true(has(at("nginx/nginx.conf"), "listen 127.0.0.1:7001 "));
 	assert_true(has(at("nginx/nginx.conf"), "\"a box\""));
 	assert_true(has(at("nginx/nginx.conf"), log));
-	/* 3 per thread of 4 workers, and 1024: the environment goes first. */
-	assert_true(has(at("nginx/nginx.conf"), "worker_connections 8608;"));
+	/* 3 per thread of 9 workers, and 1024: the environment goes first. */
+	assert_true(has(at("nginx/nginx.conf"), "worker_connections 18088;"));
 	check_ok(fd_write_file(at(ENV), 0600, wrong, strlen(wrong), &e), &e);
 	assert_int_equal(
 	    run(at("usr/local/bin/teploy-sandbox"), "render", at("nginx")), 1);
