@@ -327,8 +327,7 @@ read_item(const json_t *object, struct image_item *item, struct err *e)
 	item->tags = read_tags(json_object_get(object, "RepoTags"));
 	container_json_labels(json_object_get(object, "Labels"), &item->labels,
 	    &item->label_count);
-	item->created_ms =
-	    json_integer_value(json_object_get(object, "Created")) * 1000;
+	item->created_ms = container_json_seconds(object, "Created");
 	item->bytes = json_integer_value(json_object_get(object, "Size"));
 	return 0;
 }

@@ -184,6 +184,14 @@ time_of(const json_t *object, const char *key)
 	return ms;
 }
 
+int64_t
+container_json_seconds(const json_t *object, const char *key)
+{
+	json_int_t value = json_integer_value(json_object_get(object, key));
+
+	return value > 0 && value <= INT64_MAX / 1000 ? value * 1000 : 0;
+}
+
 static const char *
 put_string(char *block, size_t *at, const char *text)
 {
@@ -280,8 +288,7 @@ read_listed(const json_t *object, struct container_info *info)
 		return -1;
 	info->status = mem_strdup(text_of(object, "State"));
 	info->running = strcmp(info->status, "running") == 0;
-	info->created_ms =
-	    json_integer_value(json_object_get(object, "Created")) * 1000;
+	info->created_ms = container_json_seconds(object, "Created");
 	return 0;
 }
 

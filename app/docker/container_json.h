@@ -18,6 +18,9 @@ int container_json_inspect(const char *bytes, size_t size,
 int container_json_list(const char *bytes, size_t size,
     struct container_list *ret_list, struct err *e);
 
+/* A time that is told in seconds, in ms: 0 where it is none. */
+int64_t container_json_seconds(const json_t *object, const char *key);
+
 /* The array and its strings are one allocation, for free(3). */
 void container_json_labels(
     json_t *labels, struct label **ret_labels, size_t *ret_count);
