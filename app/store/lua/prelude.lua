@@ -128,10 +128,14 @@ local function fence(id, owner, generation, time)
 	local l = lease(id, time)
 
 	if l.active and (l.holder ~= owner or l.generation ~= generation) then
+		local give = ' is under ' .. held_by(l) ..
+			'; give its owner and generation.'
 		if owner == '' and generation == 0 then
-			return refuse('LEASE_HELD', 'Run ' .. id ..
-				' is under ' .. held_by(l) ..
-				'; give its owner and generation.')
+			return refuse('LEASE_HELD', 'Run ' .. id .. give)
+		elseif owner == '' or generation == 0 then
+			return refuse('LEASE_SUPERSEDED',
+				(owner == '' and 'owner' or 'generation') ..
+				' is missing: run ' .. id .. give)
 		end
 		return refuse('LEASE_SUPERSEDED', 'This lease of run ' .. id ..
 			' was superseded: ' .. held_by(l) .. ' stands now.')
