@@ -3,6 +3,8 @@
 #include "lib/str.h"
 #include "json/read.h"
 
+#define AT_ONCE_MS 250
+
 struct jw
 call_json(struct buf *body)
 {
@@ -90,12 +92,41 @@ call_flag(struct call *c, const char *name, bool *set, struct err *e)
 	    e, ERR_INPUT, "%s is 1 or 0, not \"%.100s\".", name, value);
 }
 
+static int
+rest_of_body(struct call *c, struct buf *bytes, struct err *e)
+{
+	int rc =
+	    exchange_body(c->x, bytes, EXCHANGE_BODY_MAX, EXCHANGE_BODY_MS, e);
+
+	return rc > 0 ? err_set(e, ERR_INPUT, "The body did not end in time.")
+		      : rc;
+}
+
+/* A body that does not come at once holds a thread for as long as its client
+ * likes: of those there must be some left for who is quicker. (A `stream` route
+ * was counted before its handler.) */
+static int
+take_body(struct call *c, struct buf *bytes, struct err *e)
+{
+	int rc = exchange_body(c->x, bytes, EXCHANGE_BODY_MAX, AT_ONCE_MS, e);
+
+	if (rc <= 0)
+		return rc;
+	if (c->route->stream)
+		return rest_of_body(c, bytes, e);
+	if (call_long(c, e) != 0)
+		return -1;
+	rc = rest_of_body(c, bytes, e);
+	call_long_end(c);
+	return rc;
+}
+
 int
 call_body(struct call *c, json_t **ret_body, struct err *e)
 {
 	BUF_AUTO bytes = BUF_INIT(EXCHANGE_BODY_MAX);
 
-	if (exchange_body(c->x, &bytes, EXCHANGE_BODY_MAX, e) != 0)
+	if (take_body(c, &bytes, e) != 0)
 		return -1;
 	*ret_body = read_object(bytes.data, bytes.size, e);
 	return *ret_body != NULL ? 0 : -1;

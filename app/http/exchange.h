@@ -21,7 +21,7 @@
 /* Of a path; nginx takes targets of 8 KiB. */
 #define EXCHANGE_SEGMENTS 4096
 #define EXCHANGE_BODY_MAX (1u << 20) /* JSON bodies (CONTRACT 1) */
-#define EXCHANGE_BODY_SEC 20	     /* for all of it: it holds a thread */
+#define EXCHANGE_BODY_MS 20000	     /* for all of it: it holds a thread */
 #define EXCHANGE_STATUS_GONE 499     /* logged where no answer was read */
 
 struct exchange {
@@ -54,11 +54,11 @@ struct exchange {
  * where absent. ERR_INPUT on a bad escape is reported as *ret_bad. */
 const char *exchange_query(struct exchange *x, const char *name, bool *ret_bad);
 
-/* The body, at most max bytes (else ERR_TOO_LARGE) and within
- * EXCHANGE_BODY_SEC (else ERR_INPUT); ERR_GONE_AWAY where the
- * client left in the middle of it. Fills into, which the caller owns. */
+/* The body, at most max bytes (else ERR_TOO_LARGE), into what is the caller's
+ * and empty at first: 0 once all of it is there; 1 where it is not within ms,
+ * and may be called again; ERR_GONE_AWAY where the client left in the middle. */
 int exchange_body(
-    struct exchange *x, struct buf *into, size_t max, struct err *e);
+    struct exchange *x, struct buf *into, size_t max, int ms, struct err *e);
 
 /* Body bytes as they come, at most size of them: how many, 0 at the body's end;
  * -1 with ERR_GONE_AWAY where the client left in the middle of it, or ERR_INPUT

@@ -12,31 +12,25 @@ gone(struct exchange *x, struct err *e)
 	return err_set(e, ERR_GONE_AWAY, "the client left");
 }
 
-static int
-body_failed(struct exchange *x, int64_t why, struct err *e)
-{
-	if (why != LINK_LATE)
-		return gone(x, e);
-	return err_set(e, ERR_INPUT, "The body did not go on or end in time.");
-}
-
 int
-exchange_body(struct exchange *x, struct buf *into, size_t max, struct err *e)
+exchange_body(
+    struct exchange *x, struct buf *into, size_t max, int ms, struct err *e)
 {
-	int64_t deadline = clock_mono_ms() + EXCHANGE_BODY_SEC * 1000;
+	int64_t deadline = clock_mono_ms() + ms;
 	int64_t known = x->content_length;
 	struct fcgi *f = x->carrier;
-	size_t begin = into->size;
 	char chunk[8 * 1024];
 	int64_t n = 1;
 
 	if (known > (int64_t)max)
 		goto too_large;
-	while (n > 0 && (known < 0 || into->size - begin < (size_t)known)) {
+	while (n > 0 && (known < 0 || into->size < (size_t)known)) {
 		n = link_body(&f->link, chunk, sizeof(chunk), deadline, true);
+		if (n == LINK_LATE)
+			return 1;
 		if (n < 0)
-			return body_failed(x, n, e);
-		if ((size_t)n > max - (into->size - begin))
+			return gone(x, e);
+		if ((size_t)n > max - into->size)
 			goto too_large;
 		buf_add(into, chunk, (size_t)n);
 	}
@@ -57,7 +51,9 @@ exchange_read(
 	if (!x->gone)
 		n = link_body(
 		    &f->link, to, size, clock_mono_ms() + stall_ms, false);
-	return n < 0 ? body_failed(x, n, e) : n;
+	if (n == LINK_LATE)
+		return err_set(e, ERR_INPUT, "The body did not go on in time.");
+	return n < 0 ? gone(x, e) : n;
 }
 
 bool

@@ -67,12 +67,21 @@ route_echo(struct call *c, struct err *e)
 {
 	BUF_AUTO body = BUF_INIT(EXCHANGE_BODY_MAX);
 
-	if (exchange_body(c->x, &body, EXCHANGE_BODY_MAX, e) != 0) {
+	if (exchange_body(
+		c->x, &body, EXCHANGE_BODY_MAX, EXCHANGE_BODY_MS, e) != 0) {
 		atomic_store(&counters->last_error, (int)e->kind);
 		return -1;
 	}
 	return exchange_reply(
 	    c->x, 200, "application/octet-stream", body.data, body.size, e);
+}
+
+static int
+route_json(struct call *c, struct err *e)
+{
+	json_auto_t *body = NULL;
+
+	return call_body(c, &body, e) == 0 ? reply(c, "taken", e) : -1;
 }
 
 static int
@@ -220,6 +229,7 @@ static const struct route table[] = {
     {"GET", "/secret", route_secret, .open = false},
     {"GET", "/query", route_query, .open = true},
     {"POST", "/echo", route_echo, .open = true},
+    {"POST", "/json", route_json, .open = true},
     {"POST", "/ignore", route_ignore, .open = true},
     {"GET", "/forged", route_forged, .open = true},
     {"GET", "/nothing", route_nothing, .open = true},

@@ -5,6 +5,7 @@
  *	GET  /secret      "in"
  *	GET  /query?a=    the value of a
  *	POST /echo        the body, up to 1 MiB
+ *	POST /json        takes a JSON object
  *	POST /ignore      409 without reading the body
  *	GET  /forged      counts (nobody may get here without a token)
  *	GET  /nothing     returns success without an answer

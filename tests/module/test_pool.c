@@ -5,6 +5,7 @@
 #include "pool_fixture.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -204,6 +205,48 @@ long_requests_take_at_most_half_of_a_control_pool(void **state)
 		close_stream(fd[i], &r[i]);
 }
 
+/* A POST of which some comes, but not its end. */
+static int
+begin_body(struct fcgi_reply *r)
+{
+	static const char *const more[] = {"CONTENT_LENGTH=4", NULL};
+	int fd = fcgi_connect(pool.socket);
+
+	*r = (struct fcgi_reply)FCGI_REPLY_INIT;
+	fcgi_head(fd, "POST", "/json", more);
+	fcgi_stdin(fd, "{ ", 2, 2);
+	return fd;
+}
+
+static void
+slow_bodies_take_at_most_half_of_a_control_pool(void **state)
+{
+	struct fcgi_reply r[3];
+	struct pollfd p[3];
+	int busy = 0;
+
+	(void)state;
+	pool.config.control_threads = 4;
+	pool_start(&pool);
+	for (int i = 0; i < 3; i++)
+		p[i] = (struct pollfd){begin_body(&r[i]), POLLIN, 0};
+	assert_int_equal(poll(p, 3, LONG_MS), 1);
+	while (p[busy].revents == 0)
+		busy++;
+	fcgi_read_all(p[busy].fd, &r[busy]);
+	assert_int_equal(fcgi_status(&r[busy]), 503);
+	assert_int_equal(status_of("/ping"), 200);
+	for (int i = 0; i < 3; i++) {
+		if (i != busy) {
+			fcgi_stdin(p[i].fd, " }", 2, 2);
+			fcgi_stdin_end(p[i].fd);
+			fcgi_read_all(p[i].fd, &r[i]);
+			assert_int_equal(fcgi_status(&r[i]), 200);
+		}
+		close_stream(p[i].fd, &r[i]);
+	}
+}
+
 static void
 a_stream_pool_gives_all_its_threads_to_long_requests(void **state)
 {
@@ -293,6 +336,7 @@ main(void)
 	    POOL_TEST(descriptors_beyond_1024_work),
 	    POOL_TEST(a_worker_without_descriptors_recovers),
 	    POOL_TEST(long_requests_take_at_most_half_of_a_control_pool),
+	    POOL_TEST(slow_bodies_take_at_most_half_of_a_control_pool),
 	    POOL_TEST(a_stream_pool_gives_all_its_threads_to_long_requests),
 	    POOL_TEST(a_drain_finishes_what_is_in_flight_and_takes_nothing_new),
 	    POOL_TEST(a_drain_ends_what_goes_on_beyond_its_bound),
