@@ -44,8 +44,11 @@ static int
 set_process_up(struct err *e)
 {
 	struct rlimit files;
+	const struct rlimit none = {0, 0};
 
 	(void)signal(SIGPIPE, SIG_IGN);
+	/* There are tokens and values of env in this memory. */
+	(void)setrlimit(RLIMIT_CORE, &none);
 	/* One arena per core and more cost memory with hundreds of threads
 	 * and gain nothing here (FACTS A). */
 	(void)mallopt(M_ARENA_MAX, 2);

@@ -100,6 +100,9 @@ write_host_config(struct jw *w, const struct container_spec *spec)
 	jw_int(w, "NanoCpus", spec->nano_cpus);
 	jw_int(w, "PidsLimit", spec->pids);
 	jw_int(w, "ShmSize", spec->shm_bytes);
+	/* A pipe in the box's core_pattern would store what a workload makes
+	 * crash on the box, values of its env in it. */
+	jw_raw(w, "Ulimits", "[{\"Name\":\"core\",\"Soft\":0,\"Hard\":0}]");
 	write_strings(w, "SecurityOpt", no_new_privileges);
 	write_strings(w, "CapDrop", spec->cap_drop);
 	write_mounts(w, spec);

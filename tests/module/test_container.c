@@ -49,6 +49,7 @@ a_container_is_created_in_the_shape_of_the_contract(void **state)
 	    "\"HostConfig\":{\"NetworkMode\":\"none\",\"Memory\":1073741824,"
 	    "\"MemorySwap\":1073741824,\"NanoCpus\":1500000000,"
 	    "\"PidsLimit\":256,\"ShmSize\":536870912,"
+	    "\"Ulimits\":[{\"Name\":\"core\",\"Soft\":0,\"Hard\":0}],"
 	    "\"SecurityOpt\":[\"no-new-privileges\"],"
 	    "\"CapDrop\":[\"NET_RAW\",\"MKNOD\"],"
 	    "\"Annotations\":{\"dev.gvisor.flag.x\":\"none\"},"

@@ -182,6 +182,18 @@ a_worker_without_descriptors_recovers(void **state)
 }
 
 static void
+a_worker_leaves_no_core(void **state)
+{
+	struct rlimit core;
+
+	(void)state;
+	pool_start(&pool);
+	assert_int_equal(prlimit(pool.pid, RLIMIT_CORE, NULL, &core), 0);
+	assert_int_equal(core.rlim_cur, 0);
+	assert_int_equal(core.rlim_max, 0);
+}
+
+static void
 long_requests_take_at_most_half_of_a_control_pool(void **state)
 {
 	struct fcgi_reply r[2];
@@ -335,6 +347,7 @@ main(void)
 	    POOL_TEST(a_client_that_reads_nothing_is_let_go_after_the_stall),
 	    POOL_TEST(descriptors_beyond_1024_work),
 	    POOL_TEST(a_worker_without_descriptors_recovers),
+	    POOL_TEST(a_worker_leaves_no_core),
 	    POOL_TEST(long_requests_take_at_most_half_of_a_control_pool),
 	    POOL_TEST(slow_bodies_take_at_most_half_of_a_control_pool),
 	    POOL_TEST(a_stream_pool_gives_all_its_threads_to_long_requests),
