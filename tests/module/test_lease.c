@@ -196,6 +196,20 @@ the_mark_of_a_dead_worker_lapses(void **state)
 }
 
 static void
+lapsed_marks_do_not_pile_up(void **state)
+{
+	struct run run = fixture_start();
+	struct op lost, op;
+
+	(void)state;
+	assert_int_equal(begin(&lost, run.id, "", 0), ERR_NONE);
+	(void)fixture_say("ZADD sbx:inflight:%s 1 %s", run.id, lost.id);
+	assert_int_equal(begin(&op, run.id, "", 0), ERR_NONE);
+	assert_string_equal(fixture_say("ZCARD sbx:inflight:%s", run.id), "1");
+	end(&op);
+}
+
+static void
 a_waiter_keeps_new_operations_out(void **state)
 {
 	struct run run = fixture_start();
@@ -439,6 +453,7 @@ main(void)
 	    T(the_fence_lets_only_the_holder_through),
 	    T(a_busy_run_is_not_granted),
 	    T(the_mark_of_a_dead_worker_lapses),
+	    T(lapsed_marks_do_not_pile_up),
 	    T(a_waiter_keeps_new_operations_out),
 	    T(a_waiter_that_left_is_forgotten),
 	    T(a_worker_that_wakes_late_learns_that_it_lost),

@@ -16,6 +16,7 @@ end
 if op == '' then
 	use(id, from, time, window)
 elseif from == 'running' then
+	in_flight(id, time) -- drops what nobody was there to end
 	redis.call('ZADD', inflight(id), text(time + mark), op)
 	redis.call('PEXPIRE', inflight(id), text(mark * 2))
 	auto_extend(id, time, window)
