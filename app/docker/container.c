@@ -119,6 +119,9 @@ freeze(struct engine *en, const char *id, const char *verb, const char *already,
 	if (strstr(e->text, "not running") != NULL ||
 	    strstr(e->text, "a stopped container") != NULL)
 		e->kind = ERR_CONFLICT;
+	/* Of runc, once it has tried for a while. */
+	else if (strstr(e->text, "to freeze") != NULL)
+		e->kind = ERR_BUSY;
 	return -1;
 }
 

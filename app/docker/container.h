@@ -64,7 +64,8 @@ int container_create(struct engine *en, const struct container_spec *spec,
 int container_start(struct engine *en, const char *id, struct err *e);
 
 /* Freeze all that runs in it, and let it go on. ERR_ABSENT; ERR_CONFLICT where
- * it does not run; being so already is success. */
+ * it does not run; ERR_BUSY where something in there is deep in the kernel (a
+ * sync, say), so that it did not freeze; being so already is success. */
 int container_pause(struct engine *en, const char *id, struct err *e);
 int container_unpause(struct engine *en, const char *id, struct err *e);
 

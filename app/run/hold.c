@@ -14,6 +14,7 @@
 #define KEEP_MS 1000 /* how soon a holder learns that its run is going */
 #define LOOK_MS 20
 #define LOOK_MOST_MS 200
+#define FREEZE_MS 10000 /* for what runs to come out of the kernel */
 
 /* -- the holder ------------------------------------------------------------ */
 
@@ -82,18 +83,41 @@ hold_check(struct hold *h, struct err *e)
 	return h->lost ? hold_was_lost(h, e) : 0;
 }
 
+/* What syncs, or forks without end, may not be caught at the first try. */
+static int
+pause_all(struct hold *h, struct err *e)
+{
+	int64_t until = clock_mono_ms() + FREEZE_MS;
+	struct err busy = ERR_INIT;
+	char name[RUN_NAME_SIZE];
+
+	run_name(h->run, name);
+	while (container_pause(h->engine, name, &busy) != 0) {
+		if (busy.kind != ERR_BUSY) {
+			*e = busy;
+			return -1;
+		}
+		if (hold_lost(h))
+			return hold_was_lost(h, e);
+		if (clock_left(until) == 0)
+			return err_set(e, ERR_BUSY,
+			    "Run %s does not stand still: something in it has "
+			    "been in the kernel for %d s; try again.",
+			    h->run, FREEZE_MS / 1000);
+		(void)poll(NULL, 0, LOOK_MS);
+	}
+	return 0;
+}
+
 int
 hold_freeze(struct hold *h, struct err *e)
 {
-	char name[RUN_NAME_SIZE];
-
 	if (h->exited)
 		return hold_check(h, e);
 	h->frozen = true;
 	if (hold_check(h, e) != 0)
 		return -1;
-	run_name(h->run, name);
-	if (container_pause(h->engine, name, e) == 0)
+	if (pause_all(h, e) == 0)
 		return 0;
 	if (e->kind == ERR_ABSENT || e->kind == ERR_CONFLICT)
 		e->kind = ERR_RUN_NOT_RUNNING;

@@ -109,6 +109,28 @@ only_what_is_frozen_is_waited_for(void **state)
 	assert_int_equal(resumed(), 1);
 }
 
+/* runc gives up on what is in the kernel for long: that passes. */
+static void
+what_does_not_freeze_at_once_is_tried_again(void **state)
+{
+	struct err e = ERR_INIT;
+	struct hold h;
+
+	(void)state;
+	fake_on(fake,
+	    (struct fake_rule){.method = "POST",
+		.path = "/containers/*/pause",
+		.times = 3,
+		.status = 500,
+		.body = "{\"message\":\"Cannot pause container x: OCI runtime "
+			"pause failed: unable to freeze: unknown\"}"});
+	check_ok(hold_take(&ctx, &run, "snapshot", &h, &e), &e);
+	check_ok(hold_freeze(&h, &e), &e);
+	assert_int_equal(paused(), 4);
+	hold_release(&h);
+	assert_int_equal(resumed(), 1);
+}
+
 static void
 a_holder_that_died_is_followed_once_it_lapsed(void **state)
 {
@@ -330,6 +352,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 	    TEST(one_has_it_at_a_time),
 	    TEST(only_what_is_frozen_is_waited_for),
+	    TEST(what_does_not_freeze_at_once_is_tried_again),
 	    TEST(a_holder_that_died_is_followed_once_it_lapsed),
 	    TEST(a_holder_notices_that_the_run_goes),
 	    TEST(a_holder_notices_that_redis_has_forgotten_it),
