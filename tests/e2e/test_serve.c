@@ -3,6 +3,8 @@
 #include "lib/fd.h"
 
 #include <arpa/inet.h>
+#include <fcntl.h>
+#include <ftw.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -52,6 +54,56 @@ its_token_is_for_root_alone_and_never_shown(void **state)
 	assert_false(said(stack.token));
 	assert_false(stack_logged(stack.token));
 	assert_int_equal(proc_count(stack.token), 0);
+}
+
+/* Another user of this box, whose groups are none of ours. */
+static bool
+somebody_may(const char *path)
+{
+	assert_int_equal(setegid(65534), 0);
+	assert_int_equal(seteuid(65534), 0);
+	bool may = faccessat(AT_FDCWD, path, R_OK, AT_EACCESS) == 0 ||
+		   faccessat(AT_FDCWD, path, W_OK, AT_EACCESS) == 0;
+	assert_int_equal(seteuid(0), 0);
+	assert_int_equal(setegid(0), 0);
+	return may;
+}
+
+/* What is said of the stack itself, and nothing of a run or a token. */
+static size_t plain;
+
+static int
+look(const char *path, const struct stat *st, int type, struct FTW *at)
+{
+	static const char *const names[] = {
+	    "/nginx.conf", "/problems.conf", "/nginx.pid", "/serve.lock"};
+
+	(void)st;
+	(void)at;
+	if (type == FTW_D || !somebody_may(path))
+		return 0;
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (str_ends(path, names[i])) {
+			plain++;
+			return 0;
+		}
+	fail_msg("anybody may open %s", path);
+	return -1;
+}
+
+static void
+other_users_of_the_box_reach_neither_runs_nor_redis_nor_workers(void **state)
+{
+	char id[ULID_SIZE];
+
+	(void)state;
+	run_from(json_pack("{s:s, s:{s:s}}", "image", IMAGE_PLAIN, "env", "KEY",
+		     "secret"),
+	    id);
+	plain = 0;
+	assert_int_equal(nftw(stack.base, look, 16, FTW_PHYS), 0);
+	assert_int_equal(plain, 4);
+	run_end(id);
 }
 
 static void
@@ -219,6 +271,8 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(its_token_is_for_root_alone_and_never_shown),
+	    cmocka_unit_test(
+		other_users_of_the_box_reach_neither_runs_nor_redis_nor_workers),
 	    cmocka_unit_test(a_second_one_on_the_same_directories_is_refused),
 	    cmocka_unit_test(what_makes_no_sense_is_misuse),
 	    cmocka_unit_test(check_finds_what_is_at_fault_and_nothing_else),
