@@ -212,26 +212,15 @@ make_runs(struct load *l)
 	free(ticker);
 }
 
-static void
-end_load(struct load *l)
-{
-	watch_stop(l->watch);
-	calls_end(&l->calls);
-	for (size_t i = 0; i < l->report.runs; i++)
-		run_end(l->run[i]);
-	free(l->run);
-	samples_release(&l->report.lines.late);
-	samples_release(&l->report.lines.burst);
-	(void)stack_stop(NULL);
-}
+static struct load load;
+static int missed = -1; /* it did not come to its end */
 
-int
-main(void)
+static int
+setup(void **state)
 {
-	static struct load l;
-	struct report *r = &l.report;
+	struct load *l = *state = &load;
+	struct report *r = &l->report;
 
-	(void)setvbuf(stdout, NULL, _IOLBF, 0);
 	r->streams = (size_t)setting("LOAD_STREAMS", 1000);
 	r->seconds = setting("LOAD_SEC", 600);
 	r->runs = (r->streams + EXECS - 1) / EXECS;
@@ -239,16 +228,56 @@ main(void)
 	r->stream_threads = (int)(r->streams * 6 / 10);
 	if (r->stream_threads < LEAST_THREADS)
 		r->stream_threads = LEAST_THREADS;
-	r->calls = &l.calls;
+	r->calls = &l->calls;
 	start_stack(r);
-	make_runs(&l);
-	l.watch = watch_start();
-	tell(&l);
-	int missed = report_goals(r);
-	report_sizes(r);
-	end_load(&l);
-	printf("load: %zu streams, a line a second each, for %ld s: %s\n",
-	    r->streams, r->seconds,
-	    missed == 0 ? "every goal is met" : "goals are MISSED");
-	return missed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+	make_runs(l);
+	l->watch = watch_start();
+	return 0;
+}
+
+static void
+streams_bear_a_change_of_workers(void **state)
+{
+	struct load *l = *state;
+
+	tell(l);
+	missed = report_goals(&l->report);
+	report_sizes(&l->report);
+	if (missed > 0)
+		fail_msg("%d goals are missed", missed);
+}
+
+static int
+teardown(void **state)
+{
+	struct load *l = *state;
+
+	watch_stop(l->watch);
+	calls_end(&l->calls);
+	for (size_t i = 0; i < l->report.runs; i++)
+		run_end(l->run[i]);
+	free(l->run);
+	samples_release(&l->report.lines.late);
+	samples_release(&l->report.lines.burst);
+	return stack_stop(state);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(streams_bear_a_change_of_workers),
+	};
+
+	(void)setvbuf(stdout, NULL, _IOLBF, 0);
+	int failed =
+	    cmocka_run_group_tests_name("load", tests, setup, teardown);
+	if (missed < 0)
+		puts("load: it broke off");
+	else
+		printf("load: %zu streams, a line a second each, for %ld s: "
+		       "%s\n",
+		    load.report.streams, load.report.seconds,
+		    missed == 0 ? "every goal is met" : "goals are MISSED");
+	return failed == 0 && missed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

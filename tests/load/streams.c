@@ -13,7 +13,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define OPENING 64 /* requests that wait for their first line */
+#define OPENING 64 /* requests that wait for their answer's head */
 #define SILENT_SEC 60
 #define EVENTS 256
 #define LINE_ROOM 400
@@ -38,8 +38,8 @@ struct streams {
 	struct stream_of_lines *all;
 	int loop;
 	int64_t start_us, last_us; /* anything was read */
-	size_t opened;
-	_Atomic size_t began, bursting, ended;
+	size_t opened, answered;
+	_Atomic size_t began, ended;
 	pthread_t thread;
 	struct streams_result result;
 };
@@ -94,7 +94,6 @@ take_line(struct streams *s, struct stream_of_lines *l, const char *text)
 		return;
 	}
 	s->began += l->next == 0;
-	s->bursting += l->next <= s->plan.lines && number >= s->plan.lines;
 	s->result.lost += (size_t)(number - l->next);
 	l->next = number + 1;
 	take_late(s, number, (double)(now_ns() - written) / 1e6);
@@ -124,8 +123,10 @@ take_frame(struct streams *s, struct stream_of_lines *l, const char *text)
 		if (str_starts(text, "HTTP/1.1 ") &&
 		    !str_starts(text, "HTTP/1.1 200 "))
 			wrong(s, l, "refused", text);
-		if (*text == '\0')
-			l->part = PART_CHUNK_SIZE;
+		if (*text != '\0')
+			break;
+		l->part = PART_CHUNK_SIZE;
+		s->answered++;
 		break;
 	case PART_CHUNK_SIZE:
 		l->chunk = strtoul(text, NULL, 16);
@@ -175,8 +176,8 @@ end(struct streams *s, struct stream_of_lines *l)
 	long whole = s->plan.lines + s->plan.burst;
 
 	fd_close(&l->fd);
+	s->answered += l->part == PART_HEAD;
 	s->began += l->next == 0;
-	s->bursting += l->next <= s->plan.lines;
 	s->ended++;
 	s->result.lost += (size_t)(whole - l->next);
 	s->result.cut += !l->exited || l->part != PART_OVER;
@@ -231,7 +232,7 @@ hold(void *arg)
 
 	while (s->ended < s->plan.streams) {
 		while (s->opened < s->plan.streams &&
-		       s->opened - s->began < OPENING)
+		       s->opened - s->answered < OPENING)
 			open_next(s);
 		int count = epoll_wait(s->loop, event, EVENTS, 1000);
 		for (int i = 0; i < count; i++)
@@ -265,12 +266,6 @@ size_t
 streams_began(const struct streams *s)
 {
 	return s->began;
-}
-
-size_t
-streams_bursting(const struct streams *s)
-{
-	return s->bursting;
 }
 
 size_t

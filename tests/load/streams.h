@@ -35,7 +35,6 @@ struct streams *streams_start(const struct streams_plan *plan);
 /* So far, from any thread. */
 size_t streams_began(const struct streams *s); /* have printed a line */
 size_t streams_ended(const struct streams *s); /* well or not */
-size_t streams_bursting(const struct streams *s);
 
 /* Wait until all have ended; frees it. The samples are the caller's. */
 struct streams_result streams_finish(struct streams *s);
