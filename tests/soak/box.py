@@ -14,6 +14,8 @@ MARKS = (("worker", "sbx-app --pool"), ("workers' master", "sbx-app --processes"
          ("reaper", "sbx-reaper"), ("proxy", "sbx-proxy "), ("redis", "redis-server"),
          ("nginx", "nginx: worker"), ("nginx' master", "nginx: master"))
 
+NAMES = {"sbx-app", "sbx-reaper", "sbx-proxy", "redis-server", "nginx"}
+
 
 class Process:
     def __init__(self, pid):
@@ -24,9 +26,11 @@ class Process:
         fields = tail.split()
         self.state, self.parent = fields[0], int(fields[1])
         self.started = int(fields[19])  # ticks: a pid with that is one process
-        with open(f"/proc/{pid}/cmdline", "rb") as f:
-            self.line = f.read().replace(b"\0", b" ").decode(errors="replace")
-        self.kind = next((k for k, mark in MARKS if mark in self.line), "")
+        self.line, self.kind = "", ""
+        if self.name in NAMES:
+            with open(f"/proc/{pid}/cmdline", "rb") as f:
+                self.line = f.read().replace(b"\0", b" ").decode(errors="replace")
+            self.kind = next((k for k, mark in MARKS if mark in self.line), "")
 
     def memory(self):
         """KiB that are its own: what a program's file has is the kernel's."""

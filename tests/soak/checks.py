@@ -154,7 +154,7 @@ class Monitor:
 class Growth:
     """Memory and descriptors of each process of ours, over its life."""
 
-    WARM = 60  # s of life that are not looked at: threads meet their first requests
+    WARM = 120  # s of life that are not looked at: threads meet their first requests
     LEAST = 180  # s of life after that, to be judged
 
     def __init__(self, world):

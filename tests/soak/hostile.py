@@ -24,13 +24,16 @@ COMMANDS = [
     "mount -t tmpfs none /work; umount -a; mkdir /work/m; mount --bind /proc /work/m",
 ]
 
+# What a run says that has neither processes nor memory left.
+SPENT = ("run_exhausted", "guest_failed")
+
 
 def hostile(client, rng, run):
     """Floods, forks, fills, eats; then the next command works as ever."""
     command = rng.choice(COMMANDS)
     left = rng.random() < 0.3
     for event in client.events("POST", f"/v1/runs/{run}/exec",
-                               {"cmd": command, "timeoutSec": 3}, codes=("run_exhausted",)):
+                               {"cmd": command, "timeoutSec": 3}, codes=SPENT):
         if event["event"] == "stdout" and left and rng.random() < 0.01:
             break  # and leaves
     alive(client, run, command)
@@ -41,7 +44,7 @@ def alive(client, run, after):
     while time.monotonic() < began + 40:
         for event in client.events("POST", f"/v1/runs/{run}/exec",
                                    {"cmd": "rm -f /dev/shm/full; echo alive"},
-                                   codes=("run_exhausted",)):
+                                   codes=SPENT):
             if event["event"] == "exit" and event["data"]["exitCode"] == 0:
                 return
         time.sleep(0.5)
