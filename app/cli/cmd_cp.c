@@ -166,15 +166,21 @@ get(struct copy *t, const struct side *from, const char *query, struct err *e)
 
 /* -- directories ----------------------------------------------------------- */
 
-/* tar(1) with its standard input or output (theirs) as a pipe: *ret_fd. */
+/*
+ * tar(1) with its standard input or output (theirs) as a pipe: *ret_fd. What
+ * comes out of a run is the caller's, and no setuid program of root's.
+ */
 static int
 tar_start(const char *mode, const char *dir, int theirs, pid_t *ret_pid,
     int *ret_fd, struct err *e)
 {
-	char program[] = "tar", change[] = "-C", all[] = ".";
+	static char program[] = "tar", change[] = "-C", all[] = ".";
+	static char owners[] = "--no-same-owner",
+		    modes[] = "--no-same-permissions";
+	bool packs = theirs == STDOUT_FILENO;
 	char verb[8], at[NAME_SIZE];
-	char *argv[] = {program, verb, change, at,
-	    theirs == STDOUT_FILENO ? all : NULL, NULL};
+	char *argv[] = {program, verb, change, at, packs ? all : owners,
+	    packs ? NULL : modes, NULL};
 	posix_spawn_file_actions_t actions;
 	int pair[2];
 
@@ -182,7 +188,7 @@ tar_start(const char *mode, const char *dir, int theirs, pid_t *ret_pid,
 	(void)snprintf(at, sizeof(at), "%s", dir);
 	if (pipe2(pair, O_CLOEXEC) != 0)
 		return err_sys(e, ERR_INTERNAL, "cannot make a pipe");
-	int ours = theirs == STDOUT_FILENO ? 0 : 1;
+	int ours = packs ? 0 : 1;
 	(void)posix_spawn_file_actions_init(&actions);
 	(void)posix_spawn_file_actions_adddup2(
 	    &actions, pair[1 - ours], theirs);

@@ -34,6 +34,20 @@ width_of(const char *text)
 	return width;
 }
 
+/* A run may have written it: nothing in it moves a terminal (C0, DEL, C1). */
+static void
+make_plain(char *cell)
+{
+	for (char *p = cell; *p != '\0'; p++) {
+		unsigned char c = (unsigned char)*p;
+
+		if (c == 0xc2 && (p[1] & 0xe0) == 0x80)
+			memcpy(p, "??", 2);
+		else if (c < ' ' || c == 0x7f)
+			*p = '?';
+	}
+}
+
 void
 table_add(struct table *t, const char *text)
 {
@@ -43,9 +57,7 @@ table_add(struct table *t, const char *text)
 	if (t->text.over)
 		return;
 	char *cell = t->text.data + from;
-	for (char *p = cell; *p != '\0'; p++)
-		if ((unsigned char)*p < ' ' || *p == 0x7f)
-			*p = '?';
+	make_plain(cell);
 	size_t *width = &t->width[t->cells++ % t->columns];
 	if (width_of(cell) > *width)
 		*width = width_of(cell);

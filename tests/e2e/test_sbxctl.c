@@ -267,6 +267,26 @@ files_and_directories_go_both_ways(void **state)
 }
 
 static void
+what_a_run_holds_gains_nothing_on_this_side(void **state)
+{
+	(void)state;
+	assert_int_equal(
+	    ctl("sbxctl exec %s -- sh -c 'mkdir -p bad && cd bad && "
+		"cp /bin/busybox su && chmod 6755 su && "
+		"chown 1:1 su && touch \"$(printf "
+		"\"\\033]0;a\\302\\233b\")\"'",
+		id),
+	    0);
+	assert_int_equal(ctl("sbxctl cp %s:bad bad && find bad -name su "
+			     "-printf '%%m %%U' && sbxctl ls %s:bad",
+			     id, id),
+	    0);
+	assert_says("out", "755 0");
+	assert_says("out", "?]0;a??b");
+	assert_null(strchr(kept("out"), '\033'));
+}
+
+static void
 background_is_followed_listed_and_ended(void **state)
 {
 	char exec[ULID_SIZE + 1];
@@ -405,6 +425,7 @@ main(void)
 	    cmocka_unit_test(interrupt_kills_the_command),
 	    cmocka_unit_test(terminal_is_one),
 	    cmocka_unit_test(files_and_directories_go_both_ways),
+	    cmocka_unit_test(what_a_run_holds_gains_nothing_on_this_side),
 	    cmocka_unit_test(background_is_followed_listed_and_ended),
 	    cmocka_unit_test(lease_keeps_others_out),
 	    cmocka_unit_test(part_of_an_id_is_enough_where_it_is_one_run),
