@@ -316,3 +316,14 @@ egress_keep(const struct run_ctx *ctx, const char *id, const char **ret_done,
 	arena_release(&a);
 	return rc;
 }
+
+int
+egress_confine(const struct run_ctx *ctx, const struct run *run, struct err *e)
+{
+	const char *done;
+
+	if (!egress_has(run) || run->subnet == NULL || *run->subnet == '\0' ||
+	    answers(ctx->config, run->id))
+		return 0;
+	return egress_keep(ctx, run->id, &done, e);
+}

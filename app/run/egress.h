@@ -58,6 +58,12 @@ int egress_start(
 int egress_keep(const struct run_ctx *ctx, const char *id,
     const char **ret_done, struct err *e);
 
+/* Before something begins in a run that is recorded as running: a restart by
+ * hand gives one that has a link another, which is open until there is a proxy
+ * again. ERR_PROXY where there cannot be one. */
+int egress_confine(
+    const struct run_ctx *ctx, const struct run *run, struct err *e);
+
 /* Its container is gone: wait until the proxy is too, ending it if it must be
  * (almost always it has ended already), and remove the run's network. */
 int egress_end(const struct run_ctx *ctx, const char *id, struct err *e);

@@ -3,6 +3,7 @@
 #include "docker/volume.h"
 #include "lib/clock.h"
 #include "lib/str.h"
+#include "run/egress.h"
 #include "run/exit.h"
 #include "run/hold.h"
 #include "store/lease.h"
@@ -312,6 +313,8 @@ reach_do(const struct run_ctx *ctx, struct run *run,
 }
 
 struct starting {
+	const struct run_ctx *ctx;
+	const struct run *run;
 	const struct guest_order *order;
 	struct guest *guest;
 };
@@ -321,6 +324,8 @@ start(void *arg, struct engine *en, const struct guest_place *at, struct err *e)
 {
 	struct starting *s = arg;
 
+	if (egress_confine(s->ctx, s->run, e) != 0)
+		return -1;
 	s->guest = guest_exec(en, at, s->order, e);
 	return s->guest != NULL ? 0 : -1;
 }
@@ -331,7 +336,7 @@ reach_exec(const struct run_ctx *ctx, struct run *run,
 {
 	struct wire_exec x = *order->exec;
 	struct guest_order mine = *order;
-	struct starting s = {&mine, NULL};
+	struct starting s = {ctx, run, &mine, NULL};
 
 	mine.exec = &x;
 	if ((x.keep || x.feedable || x.cols != 0) &&

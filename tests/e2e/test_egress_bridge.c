@@ -367,6 +367,30 @@ a_proxy_that_nobody_finds_makes_room(void **state)
 	wait_until(fetch(allowed) == 200, KEPT_MS);
 }
 
+/* The link of a container that was restarted by hand is another, and open. */
+static void
+what_begins_after_a_restart_by_hand_has_a_proxy(void **state)
+{
+	pid_t reaper, old = egress_proxy_of(other);
+	char path[96], name[ULID_SIZE];
+
+	(void)state;
+	assert_int_equal(stack_pids(STACK_REAPER, &reaper, 1), 1);
+	assert_int_equal(kill(reaper, SIGSTOP), 0);
+	(void)snprintf(name, sizeof(name), "%s", other);
+	str_lower(name);
+	(void)snprintf(
+	    path, sizeof(path), "/containers/teploy-sbx-%s/restart?t=0", name);
+	REPLY_AUTO r = docker_do("POST", path, NULL);
+	assert_int_equal(r.status, 204);
+	EXECUTED_AUTO x = exec_sh(other, "echo hi");
+	bool confined = has_new_proxy(other, old);
+	assert_int_equal(kill(reaper, SIGCONT), 0);
+	assert_string_equal(x.out.data, "hi\n");
+	assert_true(confined);
+	assert_int_equal(fetch(other), 403);
+}
+
 int
 main(void)
 {
@@ -379,6 +403,7 @@ main(void)
 	    cmocka_unit_test(a_run_that_is_gone_leaves_no_network),
 	    cmocka_unit_test(a_proxy_that_died_is_started_again_in_its_place),
 	    cmocka_unit_test(a_proxy_that_nobody_finds_makes_room),
+	    cmocka_unit_test(what_begins_after_a_restart_by_hand_has_a_proxy),
 	};
 
 	if (stack_gvisor() && getenv("SBX_TEST_NETSTACK") == NULL)
