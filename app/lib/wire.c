@@ -279,12 +279,15 @@ is_setting(const char *text)
 	return equals != NULL && equals != text;
 }
 
-static int
-exec_known(int version)
+/* An exec has one form: its version is no newer than it needs. */
+static bool
+exec_flags_fit(int version, uint8_t flags)
 {
 	if (version < 3)
-		return EXEC_KNOWN_2;
-	return version == 3 ? EXEC_KNOWN_3 : EXEC_KNOWN_4;
+		return (flags & ~EXEC_KNOWN_2) == 0;
+	if (version == 3)
+		return (flags & ~EXEC_KNOWN_3) == 0;
+	return (flags & ~EXEC_KNOWN_4) == 0 && (flags & EXEC_LEAVING) != 0;
 }
 
 /* The part of fixed size; returns the flags. */
@@ -307,7 +310,7 @@ take_exec_head(struct wire_in *in, int version, struct wire_exec *x,
 		x->cols = (uint16_t)window;
 		x->rows = (uint16_t)(window >> 16);
 	}
-	in->bad = in->bad || (flags & ~exec_known(version));
+	in->bad = in->bad || !exec_flags_fit(version, flags);
 	x->open_stdin = flags & EXEC_STDIN;
 	x->keep = flags & EXEC_KEEP;
 	x->go_on = flags & EXEC_GO_ON;
