@@ -18,15 +18,8 @@ open_file(pid_t pid, const char *name)
 }
 
 bool
-proc_read(pid_t pid, struct proc *ret_p)
+proc_parse(const char *stat, struct proc *ret_p)
 {
-	char stat[512];
-	FD_AUTO fd = open_file(pid, "stat");
-	ssize_t n = fd >= 0 ? read(fd, stat, sizeof(stat) - 1) : 0;
-
-	if (n <= 0)
-		return false;
-	stat[n] = '\0';
 	/* "pid (comm) state ppid pgrp session": comm may hold anything, also
 	 * ") R 1". */
 	const char *paren = strrchr(stat, ')');
@@ -37,6 +30,19 @@ proc_read(pid_t pid, struct proc *ret_p)
 	(void)strtol(at, &at, 10);
 	*ret_p = (struct proc){(pid_t)parent, (pid_t)strtol(at, NULL, 10)};
 	return true;
+}
+
+bool
+proc_read(pid_t pid, struct proc *ret_p)
+{
+	char stat[512];
+	FD_AUTO fd = open_file(pid, "stat");
+	ssize_t n = fd >= 0 ? read(fd, stat, sizeof(stat) - 1) : 0;
+
+	if (n <= 0)
+		return false;
+	stat[n] = '\0';
+	return proc_parse(stat, ret_p);
 }
 
 bool

@@ -12,6 +12,10 @@ struct proc {
 	pid_t session; /* as the parent */
 };
 
+/* Of the text of /proc/PID/stat, in which the process itself chose its name.
+ * Pure. False where it is none. */
+bool proc_parse(const char *stat, struct proc *ret_p);
+
 /* False where there is no such process. A zombie is one: its other threads may
  * live. */
 bool proc_read(pid_t pid, struct proc *ret_p);
