@@ -12,6 +12,7 @@
 
 #define ANSWER_MAX (64u * 1024) /* the kernel cuts at 32 KiB by itself */
 #define WAIT_SEC 5		/* it answers at once */
+#define ERRNO_MAX 4095
 
 int
 netlink_open(struct err *e)
@@ -89,7 +90,7 @@ read_message(const struct nlmsghdr *m, const char *body, taker *take, void *arg,
 	memcpy(&code, body, sizeof(code));
 	if (code == 0)
 		return 1;
-	errno = -code;
+	errno = code < 0 && code >= -ERRNO_MAX ? -code : EPROTO;
 	return err_sys(e, ERR_INTERNAL, "the kernel");
 }
 
