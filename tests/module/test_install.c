@@ -315,6 +315,7 @@ the_installed_command_has_the_configuration_of_the_units(void **state)
 	assert_true(has(at("nginx/nginx.conf"), "listen 127.0.0.1:7001 "));
 	assert_true(has(at("nginx/nginx.conf"), "\"a box\""));
 	assert_true(has(at("nginx/nginx.conf"), log));
+	assert_true(has(at("nginx/nginx.conf"), "error_log syslog:"));
 	/* 3 per thread of 9 workers, and 1024: the environment goes first. */
 	assert_true(has(at("nginx/nginx.conf"), "worker_connections 18088;"));
 	check_ok(fd_write_file(at(ENV), 0600, wrong, strlen(wrong), &e), &e);
