@@ -122,12 +122,18 @@ make(const char *verb, const char *variable, const char *other)
 }
 
 static void
-make_in_root(const char *verb)
+make_for(const char *verb, const char *prefix)
 {
 	char destination[96];
 
 	(void)snprintf(destination, sizeof(destination), "DESTDIR=%s", root);
-	make(verb, destination, "PREFIX=/usr/local");
+	make(verb, destination, prefix);
+}
+
+static void
+make_in_root(const char *verb)
+{
+	make_for(verb, "PREFIX=/usr/local");
 }
 
 static int
@@ -264,6 +270,32 @@ uninstall_leaves_the_configuration_alone(void **state)
 	assert_int_equal(access(at(ENV), F_OK), 0);
 }
 
+/* A package's: nothing in it knows of another place, nor of the one where it
+ * was put together. */
+static void
+another_prefix_is_meant_everywhere(void **state)
+{
+	static const char *const places[] = {"lib/systemd/system/sbx.target",
+	    "lib/systemd/system/sbx-app-stream@.service",
+	    "lib/systemd/system/sbx-nginx.service",
+	    "lib/systemd/system/sbx-proxy@.service",
+	    "lib/systemd/system/sbx-reaper.service", "bin/teploy-sandbox",
+	    "share/man/man8/sbx-app.8", "lib/teploy-sandbox/env.example"};
+	char path[128];
+
+	(void)state;
+	make_for("install", "PREFIX=/usr");
+	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+		(void)snprintf(path, sizeof(path), "usr/%s", places[i]);
+		assert_false(has(at(path), "/usr/local"));
+		assert_false(has(at(path), root));
+	}
+	assert_true(has(at("usr/lib/systemd/system/sbx-reaper.service"),
+	    "ExecStart=/usr/lib/teploy-sandbox/sbx-reaper\n"));
+	make_for("uninstall", "PREFIX=/usr");
+	assert_int_equal(count_files(), 1); /* ENV */
+}
+
 /* Below a PREFIX where the programs really are: verify looks for them. */
 static void
 make_here(const char *verb)
@@ -363,6 +395,7 @@ main(void)
 	    INSTALL_TEST(install_keeps_a_configuration_that_is_there),
 	    INSTALL_TEST(man_pages_are_whole),
 	    INSTALL_TEST(uninstall_leaves_the_configuration_alone),
+	    INSTALL_TEST(another_prefix_is_meant_everywhere),
 	    INSTALL_TEST(systemd_has_nothing_to_say_about_the_installed_units),
 	    INSTALL_TEST(
 		the_installed_command_has_the_configuration_of_the_units),
