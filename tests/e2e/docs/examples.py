@@ -25,7 +25,7 @@ import match
 import schema
 
 DOCUMENT = pathlib.Path(sys.argv[1])
-PATIENCE_SEC = 60
+PATIENCE_SEC = 120
 PROBLEM = "https://neutron.dev/errors/"
 
 # What cannot be done here, by how it begins, and where it is done instead.
