@@ -1,6 +1,8 @@
 /* What exists, what was decided and what is listed agree again (DESIGN 1, 7),
  * whatever was done to Docker or Redis; and no live run is harmed by it. */
 #include "dockerd.h"
+#include "engine_killed.h"
+#include "gate.h"
 #include "harness.h"
 #include "templates.h"
 #include "views.h"
@@ -29,9 +31,12 @@ static int64_t stray_since;
 static int
 setup(void **state)
 {
+	const char *env[] = {NULL, NULL};
+
 	(void)state;
 	dockerd_start(false);
-	stack_start(NULL);
+	env[0] = gate_open();
+	stack_start(env);
 	image_need(IMAGE_PLAIN);
 	return 0;
 }
@@ -47,6 +52,7 @@ teardown(void **state)
 	if (warm[0] != '\0')
 		template_drop("acme/kept");
 	rc = stack_stop(state);
+	gate_close();
 	dockerd_stop();
 	return rc;
 }
@@ -429,6 +435,12 @@ main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(
 		an_engine_that_restarts_ends_its_runs_and_they_say_so),
+	    cmocka_unit_test(
+		a_run_that_ended_with_its_engine_amid_a_snapshot_is_copied),
+	    cmocka_unit_test(
+		a_snapshot_whose_engine_is_killed_is_whole_or_nothing),
+	    cmocka_unit_test(
+		a_warm_commit_whose_engine_is_killed_is_whole_or_nothing),
 	    cmocka_unit_test(runs_outlive_an_engine_with_live_restore),
 	    cmocka_unit_test(a_container_ended_from_outside_says_how),
 	    cmocka_unit_test(
@@ -437,6 +449,7 @@ main(void)
 		directories_of_nobody_go_and_young_ones_are_spared),
 	    cmocka_unit_test(an_old_redis_is_set_right),
 	    cmocka_unit_test(a_flushed_redis_loses_no_run),
+	    cmocka_unit_test(what_was_half_made_when_it_was_killed_is_removed),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);

@@ -55,8 +55,16 @@ look_at_docker(struct view *v)
 	    stack.instance);
 	REPLY_AUTO r = docker_do("GET", path, NULL);
 	json_array_foreach(r.json, i, one)
-	    add(v, json_string_value(json_object_get(
-		       json_object_get(one, "Labels"), "teploy.sandbox.run")));
+	{
+		const json_t *labels = json_object_get(one, "Labels");
+		const char *staging = json_string_value(
+		    json_object_get(labels, "teploy.sandbox.staging"));
+
+		/* That one is no run's, and goes by itself. */
+		if (staging == NULL || *staging == '\0')
+			add(v, json_string_value(json_object_get(
+				   labels, "teploy.sandbox.run")));
+	}
 }
 
 static void
