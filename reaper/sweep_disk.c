@@ -4,6 +4,11 @@
  * beyond SBX_RUN_DISK_WARN_GB; ended beyond SBX_RUN_DISK_MAX_GB, before it
  * fills the host's disk. Its files stay as they are.
  *
+ * Files that were deleted while open are not seen. They are found by way of
+ * /proc/PID/fd alone, for which the reaper would need to be able to trace any
+ * process (CAP_SYS_PTRACE); and what is mapped, or kept by a gVisor, would be
+ * missed still. The disk's free space has them.
+ *
  * All runs are looked at every SBX_DISK_SAMPLE_SEC, sooner while the disk fills
  * fast, and never for more than half of the time.
  */
