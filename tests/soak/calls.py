@@ -118,8 +118,8 @@ def follow(client, rng, run):
                                    "i=$((i+1)); done", timeoutSec=60)
     if exec_ is None:
         return
-    got, offset = [], 0
-    for _ in range(60):
+    got, offset, began = [], 0, time.monotonic()
+    while time.monotonic() < began + 60:
         try:
             for event in client.events("GET", f"/v1/runs/{run}/execs/{exec_}/stream"
                                               f"?offset={offset}"):
@@ -132,9 +132,10 @@ def follow(client, rng, run):
                         raise Down()
             break
         except Down:
-            pass
+            time.sleep(0.1)
     if "".join(got) != "".join(f"line {i}\n" for i in range(lines)):
-        client.fault(f"{lines} lines followed with cuts are {len(''.join(got))} bytes")
+        client.fault(f"{lines} lines followed with cuts are {len(''.join(got))} bytes",
+                     began)
 
 
 def terminal(client, rng, run):

@@ -48,6 +48,8 @@ class Monitor:
             with self.world.lock:
                 if not self.world.outages:
                     self.world.healthy += min(now - last, 2 * ROUND)
+                if now > self.world.felt:
+                    self.world.calm += now - last
             last = now
             self.look()
             self.growth.sample()

@@ -118,7 +118,8 @@ def soak(world):
         print(f"soak: {kind}\n  " + "\n  ".join(lines))
     print("soak: lasted longest (s):", dict(monitor.worst))
     print("soak:", ", ".join(f"{k} {v}" for k, v in sorted(world.done.items())))
-    print(f"soak: {len(world.faults)} faults in {world.args.seconds:.0f} s")
+    print(f"soak: {len(world.faults)} faults in {world.args.seconds:.0f} s, "
+          f"{world.calm:.0f} of them calm")
 
 
 def main():

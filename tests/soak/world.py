@@ -40,6 +40,7 @@ class World:
         self.token = args.token
         self.outages = 0
         self.healthy = 0.0  # s without an outage, so far: the monitor's clock
+        self.calm = 0.0  # s in which nothing was felt
 
     def over(self):
         return time.monotonic() > self.end or len(self.faults) >= FAULTS_MAX
