@@ -19,9 +19,9 @@ tell() {
 	fi
 }
 
-# expect WHAT WANT COMMAND...: WANT comes out of it within 20 s.
+# expect WHAT WANT COMMAND...: WANT comes out of it within a minute.
 expect() {
-	local what=$1 want=$2 got deadline=$((SECONDS + 20))
+	local what=$1 want=$2 got deadline=$((SECONDS + 60))
 	shift 2
 	until got=$("$@" 2>&1) && [[ $got == *"$want"* ]] || ((SECONDS >= deadline)); do
 		sleep 0.1

@@ -10,14 +10,14 @@ front() {
 }
 
 serves_at_once() {
-	[[ $(timeout 5 sbxctl exec "$id" -- echo here) == here ]]
+	[[ $(timeout 10 sbxctl exec "$id" -- echo here) == here ]]
 }
 
 # Nothing but time ends these.
 fill() {
 	local i
 	for i in 1 2; do
-		begin_stream "$id" 12 "fill$i"
+		begin_stream "$id" 20 "fill$i"
 		filler+=("$stream_pid")
 	done
 }
@@ -36,7 +36,7 @@ begin_stream "$id" 4 last
 holds 'systemctl stop of it' systemctl stop sbx-app-stream@5
 holds 'ended its stream first' whole "$stream_pid" 4 last
 for i in 1 2; do
-	holds "and cut no other ($i)" whole "${filler[i - 1]}" 12 "fill$i"
+	holds "and cut no other ($i)" whole "${filler[i - 1]}" 20 "fill$i"
 done
 holds 'nginx heard nothing of it' test "$before" == "$(front)"
 cp /root/env.first "$env_file"
