@@ -11,11 +11,14 @@ from world import Client, Down
 
 ROUND = 3  # s between two looks
 RUN = "teploy-sbx-"
+LOST = "lost: its maker never ended it, and it is not listed"
+ENDED = "ended, though nobody ended it"
+ZOMBIE = "a zombie"
 # Kind -> s it may last. The grace of what has no owner is 60 s, a creating mark
 # is as long, a teardown's next try at most 60 s away.
 BOUNDS = {
-    "lost: its maker never ended it, and it is not listed": 90,
-    "ended, though nobody ended it": 0,
+    LOST: 90,
+    ENDED: 0,
     "stuck": 180,
     "a record without a container": 180,
     "a container without a record": 180,
@@ -26,7 +29,7 @@ BOUNDS = {
     "a network without a run": 180,
     "a mount without a run": 180,
     "a mark that lapsed": 90,
-    "a zombie": 30,
+    ZOMBIE: 30,
     "paused": 90,
     "held": 120,
 }
@@ -82,7 +85,6 @@ class Monitor:
 
     def listed(self):
         """Whose maker has not ended it is there, and runs."""
-        lost, ended = list(BOUNDS)[:2]
         client = Client(self.world, "monitor")
         with self.world.lock:
             before = dict(self.world.runs)
@@ -92,10 +94,10 @@ class Monitor:
             if run not in self.world.runs or made < self.world.engine_felt:
                 continue
             if run not in runs:
-                found.append((lost, run))
+                found.append((LOST, run))
             elif runs[run]["state"] == "exited":
-                found.append((ended, f"{run}: {runs[run].get('exit')}"))
-        return (lost, ended), found
+                found.append((ENDED, f"{run}: {runs[run].get('exit')}"))
+        return (LOST, ENDED), found
 
     # -- Redis' and the engine's --------------------------------------------------
 
@@ -131,7 +133,7 @@ class Monitor:
         found += [("a mount without a run", m) for m in self.box.mounts()
                   if RUN in m and self.owner(m[m.index(RUN):]) not in records]
         found += self.proxies(records)
-        return [k for k in BOUNDS if k not in list(BOUNDS)[:2] + ["a zombie"]], found
+        return set(BOUNDS) - {LOST, ENDED, ZOMBIE}, found
 
     @staticmethod
     def owner(name):
@@ -149,8 +151,8 @@ class Monitor:
     # -- the kernel's -----------------------------------------------------------------
 
     def processes(self):
-        return ("a zombie",), [("a zombie", f"{p.pid} {p.name} of {p.parent}")
-                               for p in self.box.processes() if p.state == "Z"]
+        return (ZOMBIE,), [(ZOMBIE, f"{p.pid} {p.name} of {p.parent}")
+                           for p in self.box.processes() if p.state == "Z"]
 
 
 class Growth:
