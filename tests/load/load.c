@@ -202,7 +202,9 @@ make_runs(struct load *l)
 	check_ok(ticker != NULL ? 0 : -1, &e);
 	l->run = mem_zalloc(mem_array(l->report.runs, sizeof(*l->run)));
 	for (size_t i = 0; i < l->report.runs; i++) {
-		run_new(IMAGE_PLAIN, l->run[i]);
+		run_from(json_pack("{s:s,s:i}", "image", IMAGE_PLAIN, "ttlSec",
+			     86400),
+		    l->run[i]);
 		REPLY_AUTO put = file_send(l->run[i], "ticker", ticker, size);
 		assert_int_equal(put.status, 204);
 		EXECUTED_AUTO x = exec_sh(l->run[i], "chmod 755 /work/ticker");

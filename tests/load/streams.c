@@ -208,9 +208,11 @@ open_next(struct streams *s)
 	char body[200], text[1000];
 
 	int size = snprintf(body, sizeof(body),
-	    "{\"argv\":[\"/work/ticker\",\"%ld\",\"%ld\",\"%zu\"]}",
+	    "{\"argv\":[\"/work/ticker\",\"%ld\",\"%ld\",\"%zu\"],"
+	    "\"timeoutSec\":%ld}",
 	    s->plan.lines, s->plan.burst,
-	    number * (size_t)1000000000 / s->plan.streams);
+	    number * (size_t)1000000000 / s->plan.streams,
+	    s->plan.lines + s->plan.burst + SILENT_SEC);
 	size = snprintf(text, sizeof(text),
 	    "POST /v1/runs/%s/exec HTTP/1.1\r\nHost: box\r\nAuthorization: "
 	    "Bearer %s\r\n"
