@@ -44,8 +44,10 @@ CLI_SRC   = $(wildcard app/cli/*.c)
 LUA       = $(wildcard app/store/lua/*.lua)
 
 obj     = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
-PROGRAMS = $(BUILD)/sbx-app $(BUILD)/sbx-reaper $(BUILD)/sbx-init \
-	  $(BUILD)/sbx-proxy $(BUILD)/sbxctl $(BUILD)/teploy-sandbox
+# In the order of their installation: a worker that starts meanwhile must find
+# an init that knows no less than it does.
+PROGRAMS = $(BUILD)/sbx-init $(BUILD)/sbx-proxy $(BUILD)/sbx-app \
+	  $(BUILD)/sbx-reaper $(BUILD)/sbxctl $(BUILD)/teploy-sandbox
 
 UNIT    = $(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/unit/*.c))
 MODULE  = $(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/module/test_*.c))
@@ -138,9 +140,11 @@ $(BUILD)/sbxctl: $(call obj,$(CLI_SRC)) $(BUILD)/lib.a
 	$(call say,LD  )
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ -lcurl -ljansson
 
-$(BUILD)/sbx-init: $(patsubst %.c,$(BUILD)/init/%.o,$(INIT_SRC) $(LIB_SRC))
+INIT_OBJ = $(patsubst %.c,$(BUILD)/init/%.o,$(INIT_SRC) $(LIB_SRC))
+INIT_LINK = $(MUSL) -static -Wl,--gc-sections -Wl,-z,relro,-z,now -s
+$(BUILD)/sbx-init: $(INIT_OBJ)
 	$(call say,LD  )
-	$(Q)$(MUSL) -static -Wl,--gc-sections -Wl,-z,relro,-z,now -s -o $@ $^
+	$(Q)$(INIT_LINK) -o $@ $^
 
 # The script finds its parts, the nginx templates and the binaries beside it.
 SCRIPTS = app/serve.sh app/children.sh app/engine.sh
@@ -228,6 +232,19 @@ $(BUILD)/tests/e2e/%: $(BUILD)/obj/tests/e2e/%.o $(call obj,$(E2E_SUPPORT)) \
 	@mkdir -p $(@D)
 	$(call say,LD  )
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(TEST_LIBS)
+
+# For test_upgrade: an init that speaks wire version 3.
+OLD     = $(BUILD)/tests/old
+$(BUILD)/tests/e2e/test_upgrade: | $(OLD)/sbx-init
+$(OLD)/lib/wire.h: app/lib/wire.h
+	@mkdir -p $(@D)
+	$(Q)sed 's/\(define WIRE_VERSION\) [0-9]*/\1 3/' $< >$@
+$(OLD)/wire.o: app/lib/wire.c $(OLD)/lib/wire.h
+	$(call say,MUSL)
+	$(Q)$(MUSL) -I$(OLD) $(INIT_CFLAGS) -c -o $@ $<
+$(OLD)/sbx-init: $(OLD)/wire.o $(filter-out %/lib/wire.o,$(INIT_OBJ))
+	$(call say,LD  )
+	$(Q)$(INIT_LINK) -o $@ $^
 
 $(BUILD)/tests/bench/%: $(BUILD)/obj/tests/bench/%.o \
     $(call obj,$(BENCH_SUPPORT) $(E2E_SUPPORT)) $(BUILD)/reaper.a $(ARCHIVES)
