@@ -67,4 +67,9 @@ systemctl restart sbx-app-control@2
 expect 'the reason of a start that failed is PRIORITY 3' '3 ' logged sbx-app 'SBX_DRAIN_SEC'
 cp /root/env.first "$env_file"
 expect 'mended, it starts by itself' active systemctl is-active sbx-app-control@2
+chmod 644 /deployments/sandbox/token
+systemctl restart sbx-nginx
+expect 'so is why nginx does not start' '3 ' logged teploy-sandbox 'is open to others'
+chmod 600 /deployments/sandbox/token
+expect 'mended, it starts by itself' '"ok"' is_up
 finish
