@@ -17,6 +17,7 @@ import os
 import pathlib
 import re
 import select
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -124,7 +125,7 @@ class Session:
         (directory / "work").mkdir()
         calls.mkdir()
         curl = directory / "bin" / "curl"
-        real = subprocess.check_output(["which", "curl"], text=True).strip()
+        real = shutil.which("curl")
         curl.write_text(CURL)
         curl.chmod(0o755)
         self.calls = calls
