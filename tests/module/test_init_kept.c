@@ -239,12 +239,23 @@ a_reset_by_force_leaves_kept_commands_listed_as_ended(void **state)
 }
 
 static void
-a_signal_from_inside_forces_nothing(void **state)
+a_signal_from_inside_does_not_end_the_run(void **state)
 {
 	(void)state;
 	object_launch("a", ENDLESS);
-	launch_ended(0, "kill -USR1 1; kill -TERM 1; kill -KILL 1");
+	launch_ended(0, "kill -HUP 1; kill -TERM 1; kill -KILL 1");
 	assert_false(object_has_ended("a"));
+}
+
+/* As kill -1 would: one that could be ignored could hide the host's. */
+static void
+a_reset_may_come_from_inside(void **state)
+{
+	(void)state;
+	object_launch("a", ENDLESS);
+	object_launch("b", "kill -USR1 1; " ENDLESS);
+	wait_until(object_has_ended("a") && object_has_ended("b"), PATIENCE_MS);
+	launch_ended(0, "true");
 }
 
 /* -- the limit of pids ----------------------------------------------------- */
@@ -397,7 +408,8 @@ main(void)
 	    OBJECT_TEST(a_killed_supervisor_leaves_its_command_ended),
 	    OBJECT_TEST(a_reader_hears_that_the_supervisor_was_killed),
 	    OBJECT_TEST(a_reset_by_force_leaves_kept_commands_listed_as_ended),
-	    OBJECT_TEST(a_signal_from_inside_forces_nothing),
+	    OBJECT_TEST(a_signal_from_inside_does_not_end_the_run),
+	    OBJECT_TEST(a_reset_may_come_from_inside),
 	    OBJECT_TEST(at_the_limit_of_pids_what_needs_none_goes_on),
 	    OBJECT_TEST(pid_1_is_small_before_and_after),
 	    OBJECT_TEST(pid_1_is_small_after_much_at_once),
