@@ -10,7 +10,7 @@ import time
 
 SETTLE = {"worker": 5, "workers' master": 15, "reaper": 2, "proxy": 15, "redis": 12,
           "nginx": 5, "nginx' master": 12}  # s until all is as before, on a busy box
-ENGINE = 60
+ENGINE = 40
 
 
 class Chaos:
@@ -22,7 +22,7 @@ class Chaos:
         """Until the end: rough times, and calm ones in which nothing is excused."""
         blows = [blow for blow, weight in BLOWS for _ in range(weight)]
         while not self.world.over():
-            time.sleep(self.rng.choice([2, 5, 10, 20, 40]))
+            time.sleep(self.rng.choice([1, 3, 8, 15, 35]))
             if not self.world.over():
                 self.strike(self.rng.choice(blows))
 

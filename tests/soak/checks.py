@@ -40,7 +40,7 @@ class Monitor:
         self.world, self.box = world, world.box
         self.since = {}  # (kind, whose) -> healthy s when it was seen first
         self.told = set()
-        self.growth = Growth(world)
+        self.growth, self.crashes = Growth(world), Crashes(world)
         self.worst = collections.Counter()  # kind -> longest, s
 
     def __call__(self):
@@ -56,6 +56,7 @@ class Monitor:
             last = now
             self.look()
             self.growth.sample()
+            self.crashes.look()
 
     def look(self):
         """One look: what is amiss now, of which kinds something could be seen."""
@@ -153,6 +154,35 @@ class Monitor:
     def processes(self):
         return (ZOMBIE,), [(ZOMBIE, f"{p.pid} {p.name} of {p.parent}")
                            for p in self.box.processes() if p.state == "Z"]
+
+
+class Crashes:
+    """Ends of our processes that were not of our making."""
+
+    def __init__(self, world):
+        self.world = world
+        self.read = {}  # file -> how far
+
+    def look(self):
+        for name, mark, fine in (
+                ("/state/log/app.log", b'"worker.died"', (b'"signal":9}', b'"exit":')),
+                ("/serve.out", b"ended (killed by", (b"SIGKILL", b"SIGTERM"))):
+            for line in self.fresh(self.world.box.base + name):
+                if mark in line and not any(f in line for f in fine):
+                    self.world.fault(f"it crashed: {line.decode(errors='replace').strip()}")
+
+    def fresh(self, path):
+        """Whole lines that were not read yet; a log begins anew when it is large."""
+        offset = self.read.get(path, 0)
+        with open(path, "rb") as f:
+            if os.fstat(f.fileno()).st_size < offset:
+                offset = 0
+            f.seek(offset)
+            lines = f.read().splitlines(keepends=True)
+        if lines and not lines[-1].endswith(b"\n"):
+            lines.pop()
+        self.read[path] = offset + sum(map(len, lines))
+        return lines
 
 
 class Growth:
