@@ -36,7 +36,8 @@ struct hold {
 int hold_take(const struct run_ctx *ctx, const struct run *run,
     const char *what, struct hold *ret_hold, struct err *e);
 
-/* Pause the container (not of one that has exited). ERR_RUN_NOT_RUNNING. */
+/* Pause the container (not of one that has exited), trying for some seconds.
+ * ERR_RUN_NOT_RUNNING; ERR_BUSY where something in it does not stand still. */
 int hold_freeze(struct hold *h, struct err *e);
 /* Takes one that is not frozen. */
 void hold_thaw(struct hold *h);
