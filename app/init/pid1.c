@@ -1,6 +1,7 @@
 /* PID 1 of a run. */
 #include "init/pid1.h"
 #include "init/serve.h"
+#include "init/sockets.h"
 #include "init/user.h"
 #include "init/work.h"
 #include "lib/clock.h"
@@ -117,6 +118,11 @@ pid1_run(
 	(void)prctl(PR_SET_DUMPABLE, 0);
 	(void)umask(022);
 	(void)!chdir("/");
+	if (sockets_confine() != 0) {
+		(void)fprintf(stderr, "sbx-init: cannot confine sockets: %s\n",
+		    strerror(errno));
+		return 1;
+	}
 	/* The run is of use all the same: an exec may name another user. */
 	if (user_find(user, &u, NULL, &e) != 0)
 		(void)fprintf(stderr, "sbx-init: %s\n", e.text);
