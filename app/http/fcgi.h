@@ -7,8 +7,8 @@
  *
  * The library must carry the fix of CVE-2025-23016 (2.4.7, Debian
  * 2.4.2-2+deb12u1); it does not tell its version. Even then a peer that lies
- * about a parameter's length can end the process (FACTS A), so only nginx may
- * reach the socket.
+ * about a parameter's length could end the process (FACTS A): it does not come
+ * to see such a request (http/record.h).
  */
 #ifndef SBX_HTTP_FCGI_H
 #define SBX_HTTP_FCGI_H

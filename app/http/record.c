@@ -24,17 +24,65 @@ read_head(const unsigned char *p, struct head *ret)
 	return p[0] == VERSION;
 }
 
+/* Of padding behind it libfcgi knows nothing when it goes on to parameters: it
+ * would take that for records. */
 static bool
 begins(const struct head *h, const unsigned char *content)
 {
 	return h->type == RECORD_BEGIN && h->id != 0 &&
-	       h->size == RECORD_HEAD && get16(content) == RESPONDER;
+	       h->size == RECORD_HEAD && h->padding == 0 &&
+	       get16(content) == RESPONDER;
+}
+
+/* Where in the parameters, which records cut anywhere. */
+struct params {
+	unsigned char sizes[8]; /* of a name and its value, as they come */
+	size_t count;		/* of those bytes */
+	uint64_t left;		/* to come of name and value */
+};
+
+/* One size: how many bytes it takes, of which one is there. */
+static size_t
+size_width(unsigned char first)
+{
+	return first < 0x80 ? 1 : 4;
+}
+
+static uint64_t
+get_size(const unsigned char *p)
+{
+	if (*p < 0x80)
+		return *p;
+	return (uint64_t)(get16(p) & 0x7fff) << 16 | get16(p + 2);
+}
+
+static void
+follow_params(struct params *s, const unsigned char *bytes, size_t size)
+{
+	while (size > 0) {
+		size_t n = s->left < size ? (size_t)s->left : size;
+
+		bytes += n;
+		size -= n;
+		s->left -= n;
+		if (size == 0)
+			return;
+		s->sizes[s->count++] = *bytes++;
+		size--;
+		size_t name = size_width(s->sizes[0]);
+		if (s->count <= name ||
+		    s->count < name + size_width(s->sizes[name]))
+			continue;
+		s->left = get_size(s->sizes) + get_size(s->sizes + name);
+		s->count = 0;
+	}
 }
 
 int64_t
 record_request(const char *bytes, size_t size, unsigned *ret_id)
 {
 	const unsigned char *p = (const unsigned char *)bytes;
+	struct params params = {.count = 0};
 	unsigned id = 0;
 	struct head h;
 
@@ -55,10 +103,13 @@ record_request(const char *bytes, size_t size, unsigned *ret_id)
 		}
 		if (h.type != RECORD_PARAMS || h.id != id)
 			return -1;
-		if (h.size == 0) {
-			*ret_id = id;
-			return (int64_t)at;
-		}
+		follow_params(&params, content, h.size);
+		if (h.size > 0)
+			continue;
+		if (params.count > 0 || params.left > 0)
+			return -1;
+		*ret_id = id;
+		return (int64_t)at;
 	}
 	return 0;
 }

@@ -23,9 +23,10 @@ enum record_type {
 
 /*
  * The head of a request: a BEGIN for a responder, then parameters up to their
- * end, and nothing that libfcgi would answer or wait behind. Returns how many
- * bytes it takes and fills ret_id; 0 where more bytes are needed; -1 where this
- * is no request.
+ * end, and nothing that libfcgi would answer or wait behind. Parameters are as
+ * long as they say: libfcgi takes memory for what is said, up to 4 GiB, and
+ * ends the process where there is none. Returns how many bytes it takes and
+ * fills ret_id; 0 where more bytes are needed; -1 where this is no request.
  */
 int64_t record_request(const char *bytes, size_t size, unsigned *ret_id);
 

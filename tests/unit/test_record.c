@@ -58,7 +58,7 @@ what_is_no_request_is_refused(void **state)
 	unsigned id;
 
 	(void)state;
-	for (int i = 0; i < 9; i++) {
+	for (int i = 0; i < 13; i++) {
 		BUF_AUTO in = BUF_INIT(1024);
 
 		if (i == 0) /* another version of the protocol */
@@ -73,7 +73,9 @@ what_is_no_request_is_refused(void **state)
 			add(&in, RECORD_BEGIN, ID, "\0\1\1\0\0\0\0", 7, 0);
 		if (i == 5)
 			add(&in, RECORD_PARAMS, ID, "", 0, 0);
-		if (i > 5)
+		if (i == 12) /* padded: libfcgi would read that, too */
+			add(&in, RECORD_BEGIN, ID, "\0\1\1\0\0\0\0", 8, 8);
+		else if (i > 5)
 			add_begin(&in);
 		if (i == 6)
 			add_begin(&in);
@@ -81,6 +83,15 @@ what_is_no_request_is_refused(void **state)
 			add(&in, RECORD_PARAMS, ID + 1, "", 0, 0);
 		if (i == 8) /* a management record, which libfcgi answers */
 			add(&in, 9, 0, "", 0, 0);
+		if (i == 9) /* a value of 2 GiB */
+			add(&in, RECORD_PARAMS, ID, "\1\377\377\377\377N", 6,
+			    0);
+		if (i == 10) /* a byte too short */
+			add(&in, RECORD_PARAMS, ID, "\1\2Nv", 4, 0);
+		if (i == 11) /* no value's size */
+			add(&in, RECORD_PARAMS, ID, "\1", 1, 0);
+		if (i > 8)
+			add(&in, RECORD_PARAMS, ID, "", 0, 0);
 		assert_int_equal(record_request(in.data, in.size, &id), -1);
 	}
 }
