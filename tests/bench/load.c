@@ -4,8 +4,8 @@
 
 #include "lib/fd.h"
 
-#include <netinet/in.h>
 #include <errno.h>
+#include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <stdlib.h>
