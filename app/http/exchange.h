@@ -56,7 +56,7 @@ const char *exchange_query(struct exchange *x, const char *name, bool *ret_bad);
 
 /* The body, at most max bytes (else ERR_TOO_LARGE), into what is the caller's
  * and empty at first: 0 once all of it is there; 1 where it is not within ms,
- * and may be called again; ERR_GONE_AWAY where the client left in the middle. */
+ * and may be called again; ERR_GONE_AWAY where the client left. */
 int exchange_body(
     struct exchange *x, struct buf *into, size_t max, int ms, struct err *e);
 
