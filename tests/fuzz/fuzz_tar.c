@@ -104,7 +104,7 @@ mend_sums(uint8_t *bytes, size_t size)
 {
 	for (; size >= TAR_BLOCK; bytes += TAR_BLOCK, size -= TAR_BLOCK) {
 		unsigned sum = 8 * ' ';
-		char text[8];
+		char text[8] = "";
 
 		if (memcmp(bytes + 257, "ustar", 5) != 0)
 			continue;
