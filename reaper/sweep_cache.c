@@ -100,17 +100,19 @@ compare(
 static void
 compare_all(struct cache_pass *p)
 {
-	struct cache_repo *r = p->scan.item, *end = r + p->scan.count;
-	const struct warm_known *k = p->known.item, *last = k + p->known.count;
+	size_t i = 0, j = 0, repos = p->scan.count, known = p->known.count;
 
-	while ((r < end || k < last) && !sweep_over(p->s, p->deadline)) {
-		int order = r == end	? 1
-			    : k == last ? -1
+	while ((i < repos || j < known) && !sweep_over(p->s, p->deadline)) {
+		struct cache_repo *r = i < repos ? &p->scan.item[i] : NULL;
+		const struct warm_known *k =
+		    j < known ? &p->known.item[j] : NULL;
+		int order = r == NULL	? 1
+			    : k == NULL ? -1
 					: strcmp(r->repo, k->repo);
 
 		compare(p, order <= 0 ? r : NULL, order >= 0 ? k : NULL);
-		r += order <= 0;
-		k += order >= 0;
+		i += order <= 0;
+		j += order >= 0;
 	}
 }
 
@@ -139,7 +141,7 @@ tell(struct cache_pass *p, int64_t deleted, int64_t start)
 		      p->evicted + deleted;
 	if (p->s->dealt + p->s->failed == 0)
 		return;
-	LOG_EVENT(w, "cache.tidied")
+	LOG_AT(p->s->failed > 0 ? LEVEL_WARNING : LEVEL_INFO, w, "cache.tidied")
 	{
 		jw_int(&w, "learnt", p->learnt);
 		jw_int(&w, "superseded", p->superseded);
