@@ -251,9 +251,16 @@ a_signal_from_inside_does_not_end_the_run(void **state)
 static void
 a_reset_may_come_from_inside(void **state)
 {
+	char go[] = "/tmp/sbx-go-XXXXXX", script[128];
+
 	(void)state;
+	FD_AUTO fd = mkstemp(go);
+	assert_true(fd >= 0);
+	(void)snprintf(script, sizeof(script),
+	    "while [ -e %s ]; do sleep 0.01; done; kill -USR1 1; " ENDLESS, go);
 	object_launch("a", ENDLESS);
-	object_launch("b", "kill -USR1 1; " ENDLESS);
+	object_launch("b", script);
+	assert_int_equal(unlink(go), 0);
 	wait_until(object_has_ended("a") && object_has_ended("b"), PATIENCE_MS);
 	launch_ended(0, "true");
 }
