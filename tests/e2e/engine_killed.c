@@ -150,6 +150,9 @@ void
 a_warm_commit_whose_engine_is_killed_is_whole_or_nothing(void **state)
 {
 	(void)state;
+	/* A gVisor whose engine dies while it is resumed may stay paused. */
+	if (stack_gvisor())
+		skip();
 	gate_arm("POST /containers/*/unpause", 1, GATE_ASKED);
 	REPLY_AUTO made = template_commit(run, NULL);
 	assert_true(gate_sprung());
