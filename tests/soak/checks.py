@@ -221,7 +221,7 @@ class Growth:
                 f"{_mid(first, 2)} → {_mid(last, 2)} descriptors")
             if min(s[1] for s in last) > max(s[1] for s in first) * 1.25 + 4096:
                 self.world.fault(f"{kind} {pid} grew: {self.kinds[kind][-1]}")
-            if min(s[2] for s in last) > max(s[2] for s in first) + 16:
+            if min(s[2] for s in last) > max(s[2] for s in first) + 32:
                 self.world.fault(f"{kind} {pid} holds more and more: {self.kinds[kind][-1]}")
 
 
