@@ -139,9 +139,9 @@ ask(struct call *c, const struct acquire *q, struct lease *lease, struct err *e)
 	    q->waiter, lease, e);
 }
 
-/* PID 1 of a run takes SIGUSR1 as: kill all but yourself. The
- * engine resumes a container that it sends a signal, in the middle of
- * somebody's snapshot: that is waited for. */
+/* PID 1 of a run takes SIGUSR1 as: kill all but yourself. The engine resumes a
+ * container that it sends a signal, in the middle of somebody's snapshot: that
+ * is waited for. */
 static int
 reset_run(struct call *c, const char *id, struct err *e)
 {
@@ -200,7 +200,12 @@ complete(
 	struct err ignored = ERR_INIT;
 
 	if (!q->force || reset_run(c, q->id, e) == 0) {
-		if (fence_guest(c, q, lease, e) == 0 ||
+		int rc = fence_guest(c, q, lease, e);
+		/* A reset that comes late ends the engine's exec, too, by
+		 * which the init was to be told. */
+		if (rc != 0 && q->force && e->kind == ERR_ENGINE)
+			rc = fence_guest(c, q, lease, e);
+		if (rc == 0 ||
 		    (e->kind == ERR_GUEST && reset_run(c, q->id, e) == 0))
 			return answer(c, q->owner, lease, e);
 	}
