@@ -144,9 +144,11 @@ serve(struct worker *w, int fd)
 	int rc = dispatch(w, &x, &route, &e);
 	if (x.status == 0 && exchange_gone(&x))
 		x.status = EXCHANGE_STATUS_GONE;
-	else if (x.status == 0)
+	else if (x.status == 0) {
+		exchange_skim(&x);
 		(void)problem_reply(
 		    &x, &e, w->shared->config->server, &ignored);
+	}
 	fcgi_end(w->fcgi, &x);
 	if (rc == 0)
 		e.kind = ERR_NONE;

@@ -66,6 +66,11 @@ int exchange_body(
 int64_t exchange_read(
     struct exchange *x, char *to, size_t size, int stall_ms, struct err *e);
 
+/* Before a refusal: take what is left of a body of at most 1 MiB, for 1 s.
+ * nginx says to the client that the connection stays, and closes it where the
+ * request was not read to its end. */
+void exchange_skim(struct exchange *x);
+
 /* Wait until exchange_read has something, if only the body's end or that the
  * client left: true; false where other_fd (-1: none) became readable first, or
  * after timeout_ms. */

@@ -243,7 +243,7 @@ fcgi_end(struct fcgi *f, struct exchange *x)
 	if (!x->gone) {
 		if (f->has_body)
 			(void)shutdown(fd, SHUT_WR);
-		link_drain(l, LINGER_MS);
+		link_drain(l, SIZE_MAX, LINGER_MS);
 	}
 	fd_close(&l->fd);
 }

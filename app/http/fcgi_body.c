@@ -5,6 +5,9 @@
 
 #include <poll.h>
 
+#define SKIM_MAX (1 << 20)
+#define SKIM_MS 1000
+
 static int
 gone(struct exchange *x, struct err *e)
 {
@@ -54,6 +57,15 @@ exchange_read(
 	if (n == LINK_LATE)
 		return err_set(e, ERR_INPUT, "The body did not go on in time.");
 	return n < 0 ? gone(x, e) : n;
+}
+
+void
+exchange_skim(struct exchange *x)
+{
+	struct fcgi *f = x->carrier;
+
+	if (!x->gone && f->has_body && x->content_length <= SKIM_MAX)
+		link_drain(&f->link, SKIM_MAX, SKIM_MS);
 }
 
 bool

@@ -144,17 +144,19 @@ link_await(struct link *l, int other_fd, int timeout_ms)
 }
 
 void
-link_drain(struct link *l, int timeout_ms)
+link_drain(struct link *l, size_t most, int timeout_ms)
 {
 	int64_t deadline = clock_mono_ms() + timeout_ms;
 	struct pollfd p = {l->fd, POLLIN, 0};
 	char waste[16 * 1024];
 
-	while (!l->body.ended && poll(&p, 1, clock_left(deadline)) > 0) {
+	while (!l->body.ended && most > 0 &&
+	       poll(&p, 1, clock_left(deadline)) > 0) {
 		ssize_t n = recv(l->fd, waste, sizeof(waste), MSG_DONTWAIT);
 
 		if (n <= 0 || record_squeeze(&l->body, waste, (size_t)n) < 0)
 			return;
+		most -= (size_t)n < most ? (size_t)n : most;
 	}
 }
 

@@ -56,7 +56,8 @@ int link_send(const struct link *l, const char *bytes, size_t size);
 int link_send_file(
     const struct link *l, int fd, uint64_t offset, uint64_t size);
 
-/* Take what still comes until the body ends or the peer closes. */
-void link_drain(struct link *l, int timeout_ms);
+/* Take what still comes until the body ends, the peer closes, or most bytes of
+ * it (and a few more) were there. */
+void link_drain(struct link *l, size_t most, int timeout_ms);
 
 #endif
