@@ -55,9 +55,9 @@ child_signal() {
 child_start() {
 	local name=$1 command=()
 	child_command "$name"
-	# 9 is serve's lock: it must be free when serve is gone.
+	# 7 and 9 are serve's locks: they must be free when serve is gone.
 	setsid setpriv --pdeathsig TERM "${command[@]}" \
-		>>"$logs/$name.log" 2>&1 </dev/null 9>&- {never}>&- &
+		>>"$logs/$name.log" 2>&1 </dev/null 7>&- 9>&- {never}>&- &
 	child_pid[$name]=$!
 	child_since[$name]=$(now_ms)
 	[[ " ${child_names[*]-} " == *" $name "* ]] || child_names+=("$name")

@@ -27,28 +27,42 @@ private_redis() {
 	[[ $SBX_REDIS_URL == "unix://$run/redis.sock" ]]
 }
 
-# One serve per RUN_DIR: a lock that goes with the process, however it ends. A
-# command that a killed one had just started may hold it a moment longer.
+# Lock file $2, open as descriptor $1, or refuse, saying what it stands for ($3)
+# and what helps ($4). The lock goes with the process, however it ends; a command
+# that a killed one had just started may hold it a moment longer.
 take_lock() {
 	local holder deadline=$((SECONDS + 10))
-	install -d -m 0711 "$run" || die "cannot make $run"
-	exec 9<>"$run/serve.lock" || die "cannot open $run/serve.lock"
-	until flock -n 9; do
-		holder=$(<"$run/serve.lock")
+	until flock -n "$1"; do
+		holder=$(<"$2")
 		if [[ -d /proc/${holder:-none} ]] || ((SECONDS >= deadline)); then
-			say "another teploy-sandbox serve (pid ${holder:-unknown}) runs on $run" >&2
-			die "stop it, or set SBX_RUN_DIR, SBX_STATE_DIR, SBX_TOKEN_FILE, SBX_CACHE_ROOT and SBX_ADDR to others"
+			say "another teploy-sandbox serve (pid ${holder:-unknown}) runs on $3" >&2
+			die "stop it, or set $4"
 		fi
 		pause 0.05
 	done
-	echo $$ >"$run/serve.lock"
+	echo $$ >"$2"
+}
+
+# One serve per RUN_DIR and one per STATE_DIR, where children_end_leftovers
+# would end another's children and two Redis would write the same data. The
+# names differ, as the two may be one directory; only root may hold the second.
+take_locks() {
+	local state=$SBX_STATE_DIR/state.lock
+	install -d -m 0711 "$run" "$SBX_STATE_DIR" || die "cannot make $run and $SBX_STATE_DIR"
+	exec 9<>"$run/serve.lock" || die "cannot open $run/serve.lock"
+	take_lock 9 "$run/serve.lock" "SBX_RUN_DIR ($run)" \
+		"SBX_RUN_DIR, SBX_STATE_DIR, SBX_TOKEN_FILE, SBX_CACHE_ROOT and SBX_ADDR to others"
+	(umask 077 && : >>"$state")
+	exec 7<>"$state" || die "cannot open $state"
+	take_lock 7 "$state" "SBX_STATE_DIR ($SBX_STATE_DIR)" \
+		"SBX_STATE_DIR to a directory of this one's own"
 }
 
 # The units of `make install` have the same paths.
 refuse_beside_units() {
-	[[ $run == /run/teploy-sandbox ]] || return 0
+	[[ $run == /run/teploy-sandbox || $logs == /var/lib/teploy-sandbox/log ]] || return 0
 	! systemctl -q is-active sbx.target sbx-app-control.socket sbx-app-stream.socket 2>/dev/null ||
-		die "sbx.target runs on $run: use that, or stop it (systemctl stop sbx.target)"
+		die "sbx.target runs on /run/teploy-sandbox and /var/lib/teploy-sandbox: use that, stop it (systemctl stop sbx.target), or set SBX_RUN_DIR and SBX_STATE_DIR to others"
 }
 
 # User $1 must be able to enter directory $2, whatever its parents' modes are.
@@ -60,7 +74,7 @@ check_reach() {
 make_directories() {
 	redis_user=redis
 	getent passwd redis >/dev/null || redis_user=root # not Debian's package
-	install -d -m 0711 "$SBX_STATE_DIR" "$front" || exit 1
+	install -d -m 0711 "$front" || exit 1
 	install -d -m 0750 "$logs" || exit 1
 	install -d -m 0700 "$run/runs" || exit 1
 	check_reach www-data "$SBX_SOCKET_GROUP" "$front"
@@ -86,13 +100,15 @@ check_port_free() {
 
 # Start child $1 and wait until command $3... succeeds, at most $2 seconds.
 start_and_await() {
-	local name=$1 deadline=$((SECONDS + $2))
+	local name=$1 deadline=$((SECONDS + $2)) before words
 	shift 2
+	before=$(stat -c %s "$logs/$name.log" 2>/dev/null)
 	child_start "$name"
 	until "$@"; do
 		if ! child_alive "$name" || ((SECONDS >= deadline)); then
-			tail -n 5 "$logs/$name.log" >&2
+			words=$(tail -c +$((before + 1)) "$logs/$name.log" | tail -n 5)
 			take_down
+			printf '%s\n' "$words" >&2 # beside what follows from it
 			die "$name did not start; its log is $logs/$name.log"
 		fi
 		if ((stopping)); then
@@ -117,8 +133,8 @@ api_answers() {
 
 start_everything() {
 	say "version $(version) on $SBX_SERVER"
-	# Detached, a new engine must not keep the lock (9).
-	"$here/engine.sh" ensure "$SBX_DOCKER_SOCKET" 9>&- || exit 1
+	# Detached, a new engine must not keep the locks (7, 9).
+	"$here/engine.sh" ensure "$SBX_DOCKER_SOCKET" 7>&- 9>&- || exit 1
 	say "Docker     answers on $SBX_DOCKER_SOCKET"
 	if private_redis; then
 		start_and_await redis 120 redis_answers
@@ -160,8 +176,8 @@ show_use() {
 show_requests() {
 	local time='"time":"[^T]*T\([0-9:]*\)' method='"method":"\([^"]*\)"'
 	local path='"path":"\([^"]*\)"' status='"status":\([0-9]*\)' ms='"ms":\([0-9.]*\)'
-	tail -q -n 0 -F --pid=$$ "$logs/app.log" 2>/dev/null 9>&- |
-		sed -un "s|.*$time.*\"request.done\".*$method,$path,$status.*$ms.*|\1  \4  \2 \3  \5 ms|p" 9>&- &
+	tail -q -n 0 -F --pid=$$ "$logs/app.log" 2>/dev/null 7>&- 9>&- |
+		sed -un "s|.*$time.*\"request.done\".*$method,$path,$status.*$ms.*|\1  \4  \2 \3  \5 ms|p" 7>&- 9>&- &
 }
 
 # The runs of this stack, as a list for curl's braces.
@@ -209,7 +225,7 @@ serve() {
 	done
 	ulimit -n 1048576 2>/dev/null || ulimit -n "$(ulimit -Hn)"
 	refuse_beside_units
-	take_lock
+	take_locks
 	children_end_leftovers
 	token_mint
 	make_directories

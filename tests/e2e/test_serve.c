@@ -115,6 +115,48 @@ a_second_one_on_the_same_directories_is_refused(void **state)
 	assert_true(stack_ready());
 }
 
+/* A path in the stack's directory, as that setting. */
+static void
+set_path(const char *name, const char *file)
+{
+	char setting[160];
+
+	(void)snprintf(
+	    setting, sizeof(setting), "%s=%s/%s", name, stack.base, file);
+	stack_set(setting);
+}
+
+static void
+a_second_stack_takes_neither_the_state_nor_the_cache_of_the_first(void **state)
+{
+	pid_t was[STACK_KINDS], is[STACK_KINDS];
+	char text[160];
+
+	(void)state;
+	for (int kind = 0; kind < STACK_KINDS; kind++)
+		assert_true(
+		    stack_pids((enum stack_kind)kind, &was[kind], 1) > 0);
+	set_path("SBX_RUN_DIR", "run2");
+	assert_int_equal(stack_tool("serve", "--addr=127.0.0.1:1", NULL), 1);
+	(void)snprintf(text, sizeof(text),
+	    "(pid %d) runs on SBX_STATE_DIR (%s)", (int)stack.serve,
+	    stack.state_dir);
+	assert_true(said(text));
+	assert_true(said("set SBX_STATE_DIR to a directory of this one's own"));
+	set_path("SBX_STATE_DIR", "state2");
+	assert_int_equal(stack_tool("serve", "--addr=127.0.0.1:1", NULL), 1);
+	assert_true(said("is another stack's, which would lose"));
+	assert_true(said("app did not start"));
+	assert_false(said("that an earlier serve left running"));
+	for (int kind = 0; kind < STACK_KINDS; kind++) {
+		(void)stack_pids((enum stack_kind)kind, &is[kind], 1);
+		assert_int_equal(is[kind], was[kind]);
+	}
+	assert_true(stack_ready());
+	set_path("SBX_RUN_DIR", stack.run_dir + strlen(stack.base) + 1);
+	set_path("SBX_STATE_DIR", stack.state_dir + strlen(stack.base) + 1);
+}
+
 static void
 what_makes_no_sense_is_misuse(void **state)
 {
@@ -274,6 +316,8 @@ main(void)
 	    cmocka_unit_test(
 		other_users_of_the_box_reach_neither_runs_nor_redis_nor_workers),
 	    cmocka_unit_test(a_second_one_on_the_same_directories_is_refused),
+	    cmocka_unit_test(
+		a_second_stack_takes_neither_the_state_nor_the_cache_of_the_first),
 	    cmocka_unit_test(what_makes_no_sense_is_misuse),
 	    cmocka_unit_test(check_finds_what_is_at_fault_and_nothing_else),
 	    cmocka_unit_test(it_destroys_the_runs_where_it_is_told_to),
