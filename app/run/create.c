@@ -9,7 +9,7 @@
 #include "run/env.h"
 #include "run/place.h"
 #include "run/reach.h"
-#include "run/snapshot.h"
+#include "run/snapshot_label.h"
 #include "run/warm.h"
 
 #include <stdio.h>
@@ -26,6 +26,7 @@ struct making {
 	const char *id; /* NULL until there is a record */
 	int64_t refreshed;
 	bool healthcheck; /* the image has one */
+	bool snapshot;	  /* the image is one, or was made of one */
 	/* A working directory that it names is not to be made: where a snapshot
 	 * has none, its run removed it. */
 	bool no_working_dir;
@@ -101,7 +102,7 @@ get_image(struct making *m, const char *reference, struct image_info *ret_image,
 		return 0;
 	if (e->kind != ERR_IMAGE_ABSENT)
 		return -1;
-	if (str_starts(reference, SNAPSHOT_PREFIX))
+	if (snapshot_named(reference))
 		return err_set(e, ERR_IMAGE_ABSENT,
 		    "There is no snapshot %s; GET /v1/snapshots lists them.",
 		    reference);
@@ -213,7 +214,6 @@ build(struct making *m, const struct run_request *rq, struct run *run,
 {
 	const struct run_ctx *ctx = m->ctx;
 	const struct tree_watch copying = {making_gone, m};
-	bool snapshot = str_starts(run->image, SNAPSHOT_PREFIX);
 	char container[CONTAINER_ID_SIZE];
 
 	if (run_env_write(ctx->config, run->id, rq->env, e) != 0)
@@ -221,7 +221,7 @@ build(struct making *m, const struct run_request *rq, struct run *run,
 	if (step(m, "create", e) != 0)
 		return -1;
 	if (reach_prepare(ctx, run, a, e) != 0 ||
-	    warm_prepare(ctx, run, snapshot, &copying, a, e) != 0 ||
+	    warm_prepare(ctx, run, m->snapshot, &copying, a, e) != 0 ||
 	    egress_prepare(ctx, run, a, e) != 0 ||
 	    make_container(m, run, a, container, e) != 0)
 		return err_wrap(e, "creating the container");
@@ -279,8 +279,8 @@ run_make(const struct run_ctx *ctx, const struct run_request *rq,
 	    .auto_extend = rq->auto_extend,
 	};
 	m.healthcheck = image.healthcheck;
-	m.no_working_dir =
-	    image.working_dir && str_starts(rq->image, SNAPSHOT_PREFIX);
+	m.snapshot = snapshot_is(image.config);
+	m.no_working_dir = image.working_dir && m.snapshot;
 	image_info_release(&image);
 	if (run_create(ctx->redis, &run, ctx->config->max_memory_mb, e) != 0)
 		return -1;

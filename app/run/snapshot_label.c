@@ -1,7 +1,9 @@
 /* Labels of snapshots. */
 #include "run/snapshot_label.h"
+#include "docker/reference.h"
 #include "lib/str.h"
 
+#include <jansson.h>
 #include <string.h>
 
 #define OF(member) SNAPSHOT_LABEL "." member
@@ -21,6 +23,34 @@ snapshot_labels(const struct snapshot *s, const char *token,
 	};
 
 	memcpy(to, labels, sizeof(labels));
+}
+
+bool
+snapshot_named(const char *reference)
+{
+	/* A name without a host is one of these (docker/reference.h). */
+	static const char *const prefix[] = {
+	    "docker.io/", "index.docker.io/", "library/"};
+	struct reference parsed;
+	struct err ignored = ERR_INIT;
+
+	if (reference_parse(reference, &parsed, &ignored) != 0)
+		return false;
+	const char *name = parsed.name;
+	for (size_t i = 0; i < sizeof(prefix) / sizeof(prefix[0]); i++)
+		if (str_starts(name, prefix[i]))
+			name += strlen(prefix[i]);
+	return str_eq(name, SNAPSHOT_REPOSITORY);
+}
+
+bool
+snapshot_is(const char *config)
+{
+	json_auto_t *value = json_loads(config, 0, NULL);
+	const char *token = json_string_value(
+	    json_object_get(json_object_get(value, "Labels"), SNAPSHOT_LABEL));
+
+	return token != NULL && *token != '\0';
 }
 
 static const char *

@@ -18,6 +18,12 @@
 void snapshot_labels(const struct snapshot *s, const char *token,
     const char *instance, struct arena *a, struct label to[SNAPSHOT_LABELS]);
 
+/* Whether a reference names a snapshot of this box, however it is spelt: such
+ * ones are never pulled. And whether an image, by its Config (JSON text), is a
+ * snapshot or was made of one, whatever it is called. */
+bool snapshot_named(const char *reference);
+bool snapshot_is(const char *config);
+
 /* Of an image: false where it has no name of a snapshot's, or its labels make
  * no sense. Strings in a. */
 bool snapshot_read(const struct image_item *item, struct arena *a,

@@ -335,9 +335,14 @@ what_is_no_snapshot_of_this_box_is_not_deleted(void **state)
 	assert_int_equal(untag.status, 200);
 	check_problem(&others, 404, "image_not_found", absent);
 	/* And never pulled. */
-	REPLY_AUTO run =
-	    http_json("POST", "/v1/runs", json_pack("{s:s}", "image", absent));
-	check_problem(&run, 404, "image_not_found", "snapshot");
+	static const char *const spelt[] = {absent, "teploy-sbx-snap",
+	    "library/teploy-sbx-snap:01ktzb5w4zw7a9rt0e4f4rz2s8",
+	    "docker.io/library/teploy-sbx-snap:01ktzb5w4zw7a9rt0e4f4rz2s8"};
+	for (size_t i = 0; i < sizeof(spelt) / sizeof(spelt[0]); i++) {
+		REPLY_AUTO run = http_json(
+		    "POST", "/v1/runs", json_pack("{s:s}", "image", spelt[i]));
+		check_problem(&run, 404, "image_not_found", "snapshot");
+	}
 }
 
 static void

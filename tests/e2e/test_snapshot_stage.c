@@ -95,6 +95,7 @@ static void
 what_the_volume_has_not_is_not_in_it(void **state)
 {
 	char id[ULID_SIZE], one[SNAPSHOT_SIZE], two[SNAPSHOT_SIZE];
+	char spelt[SNAPSHOT_SIZE + 20];
 
 	(void)state;
 	run_new(IMAGE_WORKDIR, id);
@@ -111,6 +112,11 @@ what_the_volume_has_not_is_not_in_it(void **state)
 	run_new(two, id);
 	run_says(id, "find /opt /srv 2>&1; true",
 	    "/opt\n/opt/r\n/opt/r/c\nfind: /srv: No such file or directory\n");
+	run_end(id);
+	/* However its name is spelt, it is what fills a volume. */
+	(void)snprintf(spelt, sizeof(spelt), "docker.io/library/%s", two);
+	run_warm(spelt, "/opt/r", id);
+	run_says(id, "cat /opt/r/c", "c\n");
 	run_end(id);
 	snapshot_end(two);
 }
