@@ -29,6 +29,11 @@ api_ready(struct call *c, struct err *e)
 
 	if (!no_redis && !no_docker)
 		return answer_ok(c, e);
+	if (redis.kind == ERR_STORE_SPACE)
+		return err_set(e, ERR_NOT_READY,
+		    "Not ready: redis takes no writes, since the disk of "
+		    "SBX_STATE_DIR is full; free space there.%s",
+		    no_docker ? " docker is not answering." : "");
 	return err_set(e, ERR_NOT_READY, "Not ready: %s not answering.",
 	    !no_docker ? "redis is"
 	    : no_redis ? "redis and docker are"

@@ -56,6 +56,7 @@ enum err_kind {
 	ERR_ENGINE_TIMEOUT,	/* Docker did not answer in time */
 	ERR_STORE,		/* Redis refused, or made no sense */
 	ERR_STORE_AWAY,		/* Redis cannot be reached, or not in time */
+	ERR_STORE_SPACE,	/* Redis takes no writes: its disk is full */
 	ERR_GUEST,		/* the run's init made no sense, or vanished */
 	ERR_PROXY,     /* the run's proxy did not start, or did not answer */
 	ERR_NOT_READY, /* the readiness check: something needed is down */

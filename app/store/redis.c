@@ -314,13 +314,24 @@ connected(struct redis *r, int64_t deadline, struct err *e)
 	return -1;
 }
 
+/* Redis' word for it begins the text, but where a script met it, before Redis
+ * 7: "ERR Error running script (...): ... -MISCONF ...". */
+static bool
+lacks_room(const char *text)
+{
+	return str_starts(text, "MISCONF ") || str_starts(text, "OOM ") ||
+	       (str_starts(text, "ERR ") &&
+		   (strstr(text, " -MISCONF ") || strstr(text, " -OOM ")));
+}
+
 /* An error reply as an error. Words that pass by themselves are "away". */
 static int
 refused(const redisReply *reply, struct err *e)
 {
 	static const char *const passing[] = {
 	    "LOADING ", "BUSY ", "MASTERDOWN ", "TRYAGAIN "};
-	enum err_kind kind = ERR_STORE;
+	enum err_kind kind =
+	    lacks_room(reply->str) ? ERR_STORE_SPACE : ERR_STORE;
 
 	for (size_t i = 0; i < sizeof(passing) / sizeof(passing[0]); i++)
 		if (str_starts(reply->str, passing[i]))

@@ -14,7 +14,8 @@
  * caller's to judge: ERR_STORE_AWAY.
  *
  * ERR_STORE_AWAY where Redis cannot be reached, is still loading, or does not
- * answer in time; ERR_STORE where it refused.
+ * answer in time; ERR_STORE_SPACE where it takes no writes, since its disk
+ * (then no ping either) or its maxmemory is full; ERR_STORE where it refused.
  */
 #ifndef SBX_STORE_REDIS_H
 #define SBX_STORE_REDIS_H
@@ -42,7 +43,7 @@ void redis_settle(const struct redis *r);
 int redis_ping(struct redis *r, struct err *e);
 
 /* One command, sent binary-safe (argv_size NULL: strings). The reply is freed
- * with redis_reply_free. An error reply of Redis is NULL with ERR_STORE and its
+ * with redis_reply_free. An error reply of Redis is NULL with the kind and its
  * text, which begins with Redis' own word for it ("NOSCRIPT ..."). */
 struct redisReply *redis_command(struct redis *r, int argc,
     const char *const *argv, const size_t *argv_size, struct err *e);

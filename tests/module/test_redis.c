@@ -318,6 +318,54 @@ a_script_is_loaded_where_redis_does_not_know_it(void **state)
 	redis_free(r);
 }
 
+static void
+a_redis_that_is_full_is_told_from_one_that_fails(void **state)
+{
+	/* Redis 7's words; those of 6 in a script. */
+	static const char *const full[] = {
+	    "MISCONF Errors writing to the AOF file: No space left on device",
+	    "OOM command not allowed when used memory > 'maxmemory'. script: f",
+	    "ERR Error running script (call to f_1): @user_script:9: "
+	    "@user_script: 9: -MISCONF Errors writing to the AOF file",
+	    "ERR Error running script (call to f_1): @user_script:9: "
+	    "@user_script: 9: -OOM command not allowed"};
+	struct redis *r = new_connection(fixture.url);
+	struct err e = ERR_INIT;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(full) / sizeof(full[0]); i++) {
+		const char *say[] = {
+		    "EVAL", "return redis.error_reply(ARGV[1])", "0", full[i]};
+
+		assert_null(redis_command(r, 4, say, NULL, &e));
+		assert_int_equal(e.kind, ERR_STORE_SPACE);
+		assert_true(str_starts(e.text, full[i]));
+	}
+	redis_free(r);
+}
+
+/* Really: a script of ours, in a Redis that may hold nothing more. */
+static void
+a_script_that_finds_no_room_says_so(void **state)
+{
+	struct redis *r = new_connection(fixture.url);
+	struct err e = ERR_INIT;
+	struct script_call c;
+
+	(void)state;
+	(void)redis_fixture_say(&fixture, "CONFIG SET maxmemory 1");
+	script_begin(&c, SCRIPT_idem_begin);
+	script_add(&c, "key");
+	script_add(&c, "d1");
+	script_add(&c, "t1");
+	script_add_int(&c, 1000);
+	int rc = script_do(r, &c, &e);
+	(void)redis_fixture_say(&fixture, "CONFIG SET maxmemory 0");
+	check_fails(rc, &e, ERR_STORE_SPACE);
+	check_ok(script_do(r, &c, &e), &e);
+	redis_free(r);
+}
+
 int
 main(void)
 {
@@ -338,6 +386,8 @@ main(void)
 		a_password_and_a_database_are_given_on_every_connect),
 	    cmocka_unit_test(a_wrong_password_is_refused_and_not_told),
 	    cmocka_unit_test(a_script_is_loaded_where_redis_does_not_know_it),
+	    cmocka_unit_test(a_redis_that_is_full_is_told_from_one_that_fails),
+	    cmocka_unit_test(a_script_that_finds_no_room_says_so),
 	};
 
 	return cmocka_run_group_tests(tests, group_open, group_close);
