@@ -90,11 +90,14 @@ lease_do(struct cli *c, const struct plan *p, const char *run)
 	const json_t *lease = json_object_get(answer, "lease");
 	if (c->json)
 		cli_print_json(answer);
-	else
-		(void)printf("--owner %s --generation %lld  (until %s)\n",
+	else {
+		/* Beside what a script takes as it is. */
+		(void)fprintf(
+		    stderr, "until %s\n", cli_text(lease, "expiresAt"));
+		(void)printf("--owner %s --generation %lld\n",
 		    cli_text(lease, "holder"),
-		    (long long)cli_number(lease, "generation"),
-		    cli_text(lease, "expiresAt"));
+		    (long long)cli_number(lease, "generation"));
+	}
 	return 0;
 }
 

@@ -18,7 +18,8 @@ const struct command commands[] = {
     {"ps", cmd_ps, "[-q] [--label NAME:VALUE]", "list runs",
 	"  -q, --quiet          their ids alone\n"
 	"  -l, --label L        those with that label\n"},
-    {"exec", cmd_exec, "RUN [OPTIONS] -- COMMAND...",
+    {"exec", cmd_exec,
+	"RUN [OPTIONS] [--owner NAME --generation N] -- COMMAND...",
 	"execute in a run; its exit code is sbxctl's",
 	EXEC_HELP "  -d, --detach         let it go on, print its id\n"},
     {"execs", cmd_execs, "RUN", "what is executed in a run", NULL},
@@ -30,13 +31,21 @@ const struct command commands[] = {
 	"end an exec and all that it started, or signal it",
 	"  -s, --signal SIGNAL  this alone, to its process group\n"},
     {"cp", cmd_cp, "RUN:PATH PATH | PATH RUN:PATH",
-	"copy a file or directory; `-` is standard input or output", NULL},
+	"copy a file or directory; `-` is standard input or output",
+	"Of a directory what is in it goes into the target, which is made "
+	"where it is missing:\n`cp src RUN:dir` makes dir/file, not "
+	"dir/src/file as cp -r would, and leaves what\nelse is in dir. A file "
+	"goes into a target in a run that ends in /, or here into a\n"
+	"directory.\n"},
     {"ls", cmd_ls, "RUN[:PATH]", "list a directory of a run", NULL},
     {"rm", cmd_rm, "RUN... | --all", "destroy runs",
 	"  -a, --all            every one on the box\n"},
     {"extend", cmd_extend, "RUN SEC", "let a run live SEC from now on", NULL},
     {"lease", cmd_lease, "acquire|renew|release RUN [OPTIONS]",
 	"take a run over, keep it, give it back",
+	"acquire prints the options that go with what is then done in the "
+	"run:\n  L=$(sbxctl lease acquire RUN); sbxctl exec RUN $L -- "
+	"COMMAND...\n\n"
 	"  -o, --owner NAME     who ($USER)\n"
 	"  -t, --ttl SEC        for how long (300)\n"
 	"  -g, --generation N   of renew and release\n"

@@ -35,9 +35,10 @@ help(FILE *to)
 	    "\n`sbxctl COMMAND --help` says more. RUN and EXEC are ids, or "
 	    "four "
 	    "characters or more\nat the beginning or end of one. --json prints "
-	    "what the API answered.\n--owner NAME --generation N act under a "
-	    "lease.\n\n"
-	    "  --url URL          the box (SBX_URL; http://" DEFAULT_ADDR ")\n"
+	    "what the API answered.\n--owner NAME --generation N, "
+	    "before any `--`, act under a lease.\n\n"
+	    "  --url URL          the box (SBX_URL, or http:// and SBX_ADDR;\n"
+	    "                     http://" DEFAULT_ADDR ")\n"
 	    "  --token-file FILE  its token "
 	    "(SBX_TOKEN_FILE; " DEFAULT_TOKEN_FILE
 	    "),\n                     unless SBX_TOKEN is the token itself\n",

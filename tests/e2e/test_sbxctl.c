@@ -260,6 +260,14 @@ files_and_directories_go_both_ways(void **state)
 	    0);
 	assert_says("out", "piped\n");
 	assert_says("out", "link -> sub/f");
+	/* Into what is there: its contents, beside what else is there. */
+	assert_int_equal(ctl("mkdir more; echo y >more/g; "
+			     "sbxctl cp more %s:copied && "
+			     "sbxctl exec %s -- ls copied && "
+			     "sbxctl cp %s:copied more && ls more",
+			     id, id, id),
+	    0);
+	assert_string_equal(kept("out"), "g\nlink\nsub\ng\nlink\nsub\n");
 	/* What cannot be had leaves what is there. */
 	assert_int_equal(ctl("echo old >keep; sbxctl cp %s:none keep", id), 1);
 	assert_says("err", "No such file: none");
@@ -313,8 +321,9 @@ lease_keeps_others_out(void **state)
 {
 	(void)state;
 	assert_int_equal(
-	    ctl("sbxctl lease acquire %s --owner eve --ttl 60", id), 0);
-	assert_says("out", "--owner eve --generation ");
+	    ctl("sbxctl lease acquire %s --owner eve --ttl 60 >lease", id), 0);
+	assert_says("err", "until ");
+	assert_int_equal(ctl("sbxctl exec %s $(cat lease) -- true", id), 0);
 	assert_int_equal(ctl("sbxctl exec %s -- true", id), 125);
 	assert_says("err", "lease_held");
 	assert_int_equal(ctl("echo x >in; sbxctl cp in %s:taken", id), 1);
@@ -391,6 +400,8 @@ misuse_and_refusals_are_told_apart(void **state)
 	assert_says("err", "/nonexistent");
 	assert_int_equal(ctl("sbxctl --url http://127.0.0.1:1 ps"), 1);
 	assert_says("err", "127.0.0.1:1");
+	assert_int_equal(ctl("SBX_URL= SBX_ADDR=127.0.0.1:2 sbxctl ps"), 1);
+	assert_says("err", "127.0.0.1:2");
 }
 
 static void
