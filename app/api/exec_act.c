@@ -93,6 +93,8 @@ read_signal(const json_t *body, uint8_t *ret_signal, struct err *e)
 	const char *name = json_is_string(v) ? json_string_value(v) : "";
 	json_int_t number = json_is_integer(v) ? json_integer_value(v) : 0;
 
+	if (json_is_string(v) && strlen(name) != json_string_length(v))
+		return bad_signal(e);
 	if (strncasecmp(name, "SIG", 3) == 0)
 		name += 3;
 	for (int i = 1; i <= SIGNAL_LAST; i++)

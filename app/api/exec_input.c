@@ -185,7 +185,7 @@ exec_input(const json_t *body, struct arena *a, struct exec_request *ret_rq,
 		return -1;
 	if (rq.wire.user == NULL)
 		rq.wire.user = "";
-	if (strlen(rq.wire.user) > USER_MAX)
+	if (*rq.wire.user == ':' || strlen(rq.wire.user) > USER_MAX)
 		return err_set(e, ERR_INPUT,
 		    "user must be name[:group] or uid[:gid], at most %d "
 		    "bytes.",

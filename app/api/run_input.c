@@ -12,6 +12,7 @@
 #define TTL_DEFAULT 1800
 #define INIT_TIMEOUT_DEFAULT 120
 #define IMAGE_MAX 1024
+#define VARIABLE_MAX (128 * 1024 - 1) /* NAME=value, without its NUL */
 #define LABELS_MAX 16
 #define LABEL_KEY_MAX 64
 #define LABEL_VALUE_MAX 256
@@ -27,6 +28,24 @@ read_image(const json_t *body, struct run_request *rq, struct err *e)
 	if (strlen(rq->image) > IMAGE_MAX)
 		return err_set(e, ERR_INPUT,
 		    "image has more than %d characters.", IMAGE_MAX);
+	return 0;
+}
+
+/* Linux executes nothing whose environment has a longer string, whatever the
+ * whole has (MAX_ARG_STRLEN in execve(2)): every command would end with 126. */
+static int
+check_env(const char *const *env, struct err *e)
+{
+	for (; *env != NULL; env++) {
+		size_t size = strcspn(*env, "=");
+
+		if (strlen(*env) > VARIABLE_MAX)
+			return err_set(e, ERR_INPUT,
+			    "env.%.*s has %zu bytes with its name and the "
+			    "\"=\"; it may have %d at most.",
+			    (int)(size < 64 ? size : 64), *env, strlen(*env),
+			    VARIABLE_MAX);
+	}
 	return 0;
 }
 
@@ -190,6 +209,7 @@ run_input(const json_t *body, struct arena *a, struct run_request *ret_rq,
 
 	if (read_image(body, &rq, e) != 0 ||
 	    read_env(body, "env", &env, a, &rq.env, e) != 0 ||
+	    check_env(rq.env, e) != 0 ||
 	    read_int(body, "ttlSec", 1, RUN_TTL_MAX, TTL_DEFAULT, &rq.ttl_sec,
 		e) != 0 ||
 	    read_limits(body, &rq, e) != 0 ||

@@ -5,6 +5,8 @@
 #include <math.h>
 #include <string.h>
 
+#define NAME_SHOWN 64
+
 /* Jansson recurses once a level; bound it before it does. */
 static bool
 too_deep(const char *bytes, size_t size)
@@ -29,6 +31,64 @@ too_deep(const char *bytes, size_t size)
 	return false;
 }
 
+static size_t
+back_over(const char *bytes, size_t end, const char *letters)
+{
+	while (end > 0 && strchr(letters, bytes[end - 1]) != NULL)
+		end--;
+	return end;
+}
+
+/* The name of the member whose number ends at end, as in "ttlSec":1e400. Of 0
+ * bytes where it stands in an array, or its name is not a plain one. */
+static size_t
+name_before(const char *bytes, size_t end, const char **ret_name)
+{
+	static const char blanks[] = " \t\r\n";
+	static const char letters[] = "abcdefghijklmnopqrstuvwxyz_0123456789"
+				      "ABCDEFGHIJKLMNOPQRSTUVWXYZ";
+
+	*ret_name = "";
+	end = back_over(bytes, end, "0123456789+-.eE");
+	end = back_over(bytes, end, blanks);
+	if (end == 0 || bytes[--end] != ':')
+		return 0;
+	end = back_over(bytes, end, blanks);
+	if (end == 0 || bytes[--end] != '"')
+		return 0;
+	size_t start = back_over(bytes, end, letters);
+	if (start < 2 || bytes[start - 1] != '"' || bytes[start - 2] == '\\' ||
+	    end - start > NAME_SHOWN)
+		return 0;
+	*ret_name = bytes + start;
+	return end - start;
+}
+
+static void
+explain(const json_error_t *why, const char *bytes, size_t size, struct err *e)
+{
+	enum json_error_code code = json_error_code(why);
+	size_t end = (size_t)why->position;
+	const char *name;
+
+	if (code == json_error_numeric_overflow) {
+		size = name_before(bytes, end < size ? end : size, &name);
+		(void)err_set(e, ERR_JSON,
+		    "Body must be JSON; the number%s%.*s at line %d, column %d "
+		    "is out of range: whole numbers go from %lld to %lld, "
+		    "others to about 1.8e308.",
+		    size > 0 ? " of " : "", (int)size, name, why->line,
+		    why->column, (long long)INT64_MIN, (long long)INT64_MAX);
+	} else if (code == json_error_null_byte_in_key) {
+		(void)err_set(e, ERR_JSON,
+		    "Body must be JSON; the name at line %d, column %d must "
+		    "not contain a NUL character.",
+		    why->line, why->column);
+	} else {
+		(void)err_set(e, ERR_JSON, "Body must be JSON.");
+	}
+}
+
 json_t *
 read_object(const char *bytes, size_t size, struct err *e)
 {
@@ -42,16 +102,11 @@ read_object(const char *bytes, size_t size, struct err *e)
 		return NULL;
 	}
 	json_t *o = json_loadb(bytes, size, JSON_ALLOW_NUL, &why);
-	if (o == NULL && json_error_code(&why) == json_error_numeric_overflow) {
-		(void)err_set(e, ERR_JSON,
-		    "Body must be JSON; the number at line %d, column %d is "
-		    "out of range: whole numbers go from %lld to %lld, others "
-		    "to about 1.8e308.",
-		    why.line, why.column, (long long)INT64_MIN,
-		    (long long)INT64_MAX);
+	if (o == NULL) {
+		explain(&why, bytes, size, e);
 		return NULL;
 	}
-	if (o == NULL || !json_is_object(o)) {
+	if (!json_is_object(o)) {
 		json_decref(o);
 		(void)err_set(e, ERR_JSON, "Body must be JSON.");
 		return NULL;

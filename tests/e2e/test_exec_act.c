@@ -245,7 +245,8 @@ signals_go_by_name_or_number(void **state)
 	    {"15", "TERM\n"}, {"\"WINCH\"", "WINCH\n"}};
 	static const char *const bad[] = {"{}", "{\"signal\":\"KILLALL\"}",
 	    "{\"signal\":\"SIG\"}", "{\"signal\":32}", "{\"signal\":-9}",
-	    "{\"signal\":\"9\"}", "{\"signal\":true}", "{\"signal\":9.5}"};
+	    "{\"signal\":\"9\"}", "{\"signal\":true}", "{\"signal\":9.5}",
+	    "{\"signal\":\"HUP\\u0000x\"}"};
 	BUF_AUTO want = BUF_INIT(1000);
 	char id[ULID_SIZE], body[100];
 

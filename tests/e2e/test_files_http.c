@@ -312,7 +312,8 @@ mistakes_are_called_by_their_names(void **state)
 	REPLY_AUTO r = http_do("POST", run_url(run, "exec"),
 	    "{\"cmd\":\"true\",\"timeoutSec\":9223372036854775808}", NULL);
 	check_problem(&r, 400, "invalid_json",
-	    "column 46 is out of range: whole numbers go from "
+	    "timeoutSec at line 1, column 46 is out of range: whole numbers go "
+	    "from "
 	    "-9223372036854775808 to 9223372036854775807");
 }
 

@@ -201,6 +201,31 @@ too_many_labels_are_refused(void **state)
 	json_decref(o);
 }
 
+/* 128 KiB with its name, its "=" and its NUL are the most of execve(2). */
+static void
+a_variable_that_no_command_could_be_given_is_refused(void **state)
+{
+	static char value[128 * 1024 - 3];
+	struct err e = ERR_INIT;
+	struct run_request rq;
+	(void)state;
+
+	memset(value, 'x', sizeof(value) - 1);
+	json_t *o = json_pack(
+	    "{s:s, s:{s:s, s:s}}", "image", "a", "env", "A", "", "BIG", value);
+	assert_int_equal(run_input(o, &arena, &rq, &e), -1);
+	assert_int_equal(e.kind, ERR_INPUT);
+	assert_string_equal(e.text,
+	    "env.BIG has 131072 bytes with its name and the \"=\"; it may "
+	    "have 131071 at most.");
+	json_decref(o);
+	value[sizeof(value) - 2] = '\0';
+	o = json_pack("{s:s, s:{s:s}}", "image", "a", "env", "BIG", value);
+	assert_int_equal(run_input(o, &arena, &rq, &e), 0);
+	assert_int_equal(strlen(rq.env[0]), 131071);
+	json_decref(o);
+}
+
 static void
 an_exec_needs_only_a_command(void **state)
 {
@@ -276,6 +301,8 @@ exec_refuses_each_bad_member_by_name(void **state)
 	    {"{\"cmd\":\"a\",\"tty\":{\"rows\":\"9\"}}", "tty: rows",
 		ERR_INPUT},
 	    {"{\"cmd\":\"a\",\"user\":7}", "user must be", ERR_INPUT},
+	    {"{\"cmd\":\"a\",\"user\":\":\"}", "name[:group]", ERR_INPUT},
+	    {"{\"cmd\":\"a\",\"user\":\":0\"}", "name[:group]", ERR_INPUT},
 	};
 	(void)state;
 
@@ -397,6 +424,8 @@ main(void)
 	    cmocka_unit_test(names_that_are_none_are_quoted),
 	    cmocka_unit_test(create_refuses_each_bad_member_by_name),
 	    cmocka_unit_test(too_many_labels_are_refused),
+	    cmocka_unit_test(
+		a_variable_that_no_command_could_be_given_is_refused),
 	    cmocka_unit_test(an_exec_needs_only_a_command),
 	    cmocka_unit_test(a_directory_is_taken_below_work),
 	    cmocka_unit_test(exec_refuses_each_bad_member_by_name),

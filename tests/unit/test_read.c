@@ -55,6 +55,33 @@ what_is_not_one_object_is_refused(void **state)
 }
 
 static void
+what_is_wrong_with_a_body_is_told_where_that_is_known(void **state)
+{
+	static const char *const table[][2] = {
+	    {"{\"ttlSec\":9223372036854775808}", "the number of ttlSec at"},
+	    {"{\"a\":[1,2],\"b_1\" :\n -1e400 }",
+		"the number of b_1 at line 2, column 7 is"},
+	    {"{\"a\":[1e400]}", "the number at"},
+	    {"{\"a-b\":1e400}", "the number at"},
+	    {"{\"a\\\"b\":1e400}", "the number at"},
+	    {"{\"\":1e400}", "the number at"},
+	    {"1e400", "Body must be JSON"},
+	    {"{\"labels\":{\"a\\u0000b\":\"c\"}}",
+		"must not contain a NUL character"},
+	};
+	(void)state;
+
+	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+		struct err e = ERR_INIT;
+
+		assert_null(read_object(table[i][0], strlen(table[i][0]), &e));
+		assert_int_equal(e.kind, ERR_JSON);
+		if (strstr(e.text, table[i][1]) == NULL)
+			fail_msg("%s: %s", table[i][0], e.text);
+	}
+}
+
+static void
 nesting_is_bounded_before_it_is_parsed(void **state)
 {
 	char deep[4096] = "{\"a\":";
@@ -202,6 +229,8 @@ main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(an_empty_body_is_an_empty_object),
 	    cmocka_unit_test(what_is_not_one_object_is_refused),
+	    cmocka_unit_test(
+		what_is_wrong_with_a_body_is_told_where_that_is_known),
 	    cmocka_unit_test(nesting_is_bounded_before_it_is_parsed),
 	    cmocka_unit_test(null_and_zero_values_count_as_absent),
 	    cmocka_unit_test(a_wrong_type_names_the_member),
