@@ -84,14 +84,18 @@ container_create(struct engine *en, const struct container_spec *spec,
  * -------------------------------------------------------- */
 
 int
-container_start(struct engine *en, const char *id, struct err *e)
+container_start(struct engine *en, const char *id, bool (*gone)(void *arg),
+    void *arg, struct err *e)
 {
 	BUF_AUTO path = BUF_INIT(PATH_MAX_SIZE);
 	ENGINE_REPLY_AUTO reply = ENGINE_REPLY_INIT;
 
 	container_path(&path, id, "/start");
-	const struct engine_call call = {
-	    .method = "POST", .path = path.data, .timeout_ms = START_MS};
+	const struct engine_call call = {.method = "POST",
+	    .path = path.data,
+	    .timeout_ms = START_MS,
+	    .gone = gone,
+	    .arg = arg};
 	if (engine_do(en, &call, &reply, e) != 0)
 		return err_wrap(e, "cannot start the container");
 	if (reply.status != 204 && reply.status != 304)

@@ -60,8 +60,9 @@ struct container_spec {
 int container_create(struct engine *en, const struct container_spec *spec,
     char ret_id[CONTAINER_ID_SIZE], struct err *e);
 
-/* Start; already started is success. */
-int container_start(struct engine *en, const char *id, struct err *e);
+/* Start; already started is success. gone as in struct engine_call, or NULL. */
+int container_start(struct engine *en, const char *id, bool (*gone)(void *arg),
+    void *arg, struct err *e);
 
 /* Freeze all that runs in it, and let it go on. ERR_ABSENT; ERR_CONFLICT where
  * it does not run; ERR_BUSY where something in there is deep in the kernel (a

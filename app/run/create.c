@@ -16,7 +16,7 @@
 #include <string.h>
 
 #define LABELS 18
-#define REFRESH_MS 4000 /* of the creating mark, RUN_CREATING_MS long */
+#define REFRESH_MS 4000 /* of RUN_CREATING_MS and IDEM_MARK_MS */
 
 /* A creation on its way: what the engine's callbacks need. */
 struct making {
@@ -231,7 +231,7 @@ build(struct making *m, const struct run_request *rq, struct run *run,
 	run->container = arena_strdup(a, container);
 	if (step(m, "start", e) != 0)
 		return -1;
-	if (container_start(ctx->engine, container, e) != 0)
+	if (container_start(ctx->engine, container, making_waits, m, e) != 0)
 		return err_wrap(e, "starting the container");
 	if (reach_settle(ctx, run, e) != 0 ||
 	    (egress_has(run) && egress_start(ctx, run, e) != 0))

@@ -99,7 +99,7 @@ stage_copy(const struct run_ctx *ctx, const char *id,
 {
 	int64_t code;
 
-	if (container_start(ctx->engine, id, e) != 0 ||
+	if (container_start(ctx->engine, id, NULL, NULL, e) != 0 ||
 	    container_wait(
 		ctx->engine, id, watch->gone, watch->arg, &code, e) != 0)
 		return err_wrap(e, "staging");

@@ -8,7 +8,10 @@
 
 #include "store/run.h"
 
-#define IDEM_MARK_MS RUN_CREATING_MS /* both are refreshed together */
+/* How long a creator's death blocks its key: sooner over than its record, since
+ * a creator that was merely stopped, and comes back to a key that is another's,
+ * has its run refused by run_started. */
+#define IDEM_MARK_MS 15000
 
 /* What run_started makes of a key; key "" is none. */
 struct idem {

@@ -188,7 +188,7 @@ starting_twice_is_fine(void **state)
 		fake_on(d->fake, (struct fake_rule){.method = "POST",
 				     .path = "/containers/c1/start",
 				     .status = rows[i].status});
-		int rc = container_start(d->engine, "c1", &e);
+		int rc = container_start(d->engine, "c1", NULL, NULL, &e);
 		assert_int_equal(rc, rows[i].kind == ERR_NONE ? 0 : -1);
 		assert_int_equal(e.kind, rows[i].kind);
 	}
@@ -409,7 +409,8 @@ a_lost_engine_is_told_apart_from_a_refusal(void **state)
 	fake_down(d->fake);
 	check_fails(
 	    container_create(d->engine, &spec, id, &e), &e, ERR_ENGINE_AWAY);
-	check_fails(container_start(d->engine, "c1", &e), &e, ERR_ENGINE_AWAY);
+	check_fails(container_start(d->engine, "c1", NULL, NULL, &e), &e,
+	    ERR_ENGINE_AWAY);
 	check_fails(
 	    container_inspect(d->engine, "c1", &info, &e), &e, ERR_ENGINE_AWAY);
 	check_fails(container_list(d->engine, "k", "v", &list, &e), &e,

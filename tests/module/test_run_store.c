@@ -1,6 +1,7 @@
 /* store/run: records, the state machine, ids, pages. */
 #include "lib/str.h"
 #include "run_fixture.h"
+#include "store/idem.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -388,6 +389,49 @@ keys_of_the_wrong_type_are_errors_not_crashes(void **state)
 	check_fails(run_create(redis, &run, 0, &e), &e, ERR_STORE);
 }
 
+static enum idem_state
+ask_key(const struct idem *i, char ret_id[ULID_SIZE])
+{
+	enum idem_state state = IDEM_OTHER;
+	struct err e = ERR_INIT;
+
+	check_ok(idem_begin(redis, i, &state, ret_id, &e), &e);
+	return state;
+}
+
+/* A creator is stopped, and its key lapses: who asks next makes the run, and
+ * the first, which goes on then, makes no second one. */
+static void
+a_key_that_lapsed_makes_one_run_whoever_comes_back(void **state)
+{
+	const struct idem stopped = {"lapsed", "d1", "t1"};
+	const struct idem next = {"lapsed", "d1", "t2"};
+	struct run first = fixture_create(), second = fixture_create();
+	struct err e = ERR_INIT;
+	char id[ULID_SIZE];
+
+	(void)state;
+	assert_int_equal(ask_key(&stopped, id), IDEM_MINE);
+	assert_in_range(
+	    atol(fixture_say("PTTL sbx:idem:lapsed")), 1, IDEM_MARK_MS);
+	assert_int_equal(ask_key(&next, id), IDEM_WAIT);
+	(void)fixture_say("PEXPIRE sbx:idem:lapsed 0");
+	/* Nobody has it: who was stopped may not start, but may ask again. */
+	check_fails(
+	    run_started(redis, first.id, &stopped, &e), &e, ERR_RUN_ABSENT);
+	assert_int_equal(ask_key(&next, id), IDEM_MINE);
+	assert_int_equal(ask_key(&stopped, id), IDEM_WAIT);
+	check_fails(
+	    run_started(redis, first.id, &stopped, &e), &e, ERR_RUN_ABSENT);
+	check_ok(idem_free(redis, &stopped, &e), &e); /* not its own: stays */
+	check_ok(run_started(redis, second.id, &next, &e), &e);
+	check_fails(
+	    run_started(redis, first.id, &stopped, &e), &e, ERR_RUN_ABSENT);
+	assert_string_equal(fixture_get(first.id).state, "creating");
+	assert_int_equal(ask_key(&stopped, id), IDEM_RUN);
+	assert_string_equal(id, second.id);
+}
+
 int
 main(void)
 {
@@ -417,6 +461,9 @@ main(void)
 		the_memory_of_all_runs_is_capped, fixture_empty),
 	    cmocka_unit_test_setup(
 		keys_of_the_wrong_type_are_errors_not_crashes, fixture_empty),
+	    cmocka_unit_test_setup(
+		a_key_that_lapsed_makes_one_run_whoever_comes_back,
+		fixture_empty),
 	};
 	return cmocka_run_group_tests(tests, fixture_open, fixture_close);
 }
