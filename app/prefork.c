@@ -249,10 +249,14 @@ stop(struct master *m)
 static void
 resize(struct master *m, int by)
 {
-	if (m->kill_at != 0 || m->want + by < 1 || m->want + by > PREFORK_MAX)
+	bool refused = m->want + by < 1 || m->want + by > PREFORK_MAX;
+
+	if (m->kill_at != 0)
 		return;
-	m->want += by;
-	LOG_EVENT(w, "pool.resized")
+	if (!refused)
+		m->want += by;
+	LOG_AT(refused ? LEVEL_WARNING : LEVEL_INFO, w,
+	    refused ? "pool.resize_refused" : "pool.resized")
 	jw_int(&w, "processes", m->want);
 }
 
