@@ -10,6 +10,7 @@
 #include "api/exec_input.h"
 #include "api/lease.h"
 #include "api/run_input.h"
+#include "check.h"
 #include "lib/str.h"
 #include "json/read.h"
 
@@ -26,13 +27,6 @@ static const struct config config = {
     .egress_private = "10.1.0.0/16",
     .egress_sni = "on",
 };
-
-static void
-check(bool holds)
-{
-	if (!holds)
-		abort();
-}
 
 static void
 put_strings(struct buf *out, const char *const *list)

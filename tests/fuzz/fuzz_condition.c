@@ -6,19 +6,13 @@
  */
 #include "api/files_body.h"
 #include "api/files_condition.h"
+#include "check.h"
 #include "lib/mem.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void
-check(bool holds)
-{
-	if (!holds)
-		abort();
-}
 
 static void
 check_tags(const char *header, const struct wire_file *change)

@@ -4,6 +4,7 @@
  * text is one, and only there. The first byte chooses the size of the pieces.
  */
 #include "../../proxy/control.h"
+#include "check.h"
 #include "lib/buf.h"
 #include "lib/clock.h"
 #include "lib/str.h"
@@ -41,13 +42,6 @@ struct client {
 	size_t left, step;
 	struct buf answer;
 };
-
-static void
-check(bool holds)
-{
-	if (!holds)
-		abort();
-}
 
 static void
 on_set(void *arg, struct policy *p)

@@ -4,6 +4,7 @@
  * configuration that its snapshots can have. The first byte says with which
  * status, the others are the body of every answer.
  */
+#include "check.h"
 #include "docker/commit.h"
 #include "docker/container_disk.h"
 #include "docker/events.h"
@@ -31,13 +32,6 @@ static struct {
 /* In place of engine_do. */
 int __wrap_engine_do(struct engine *en, const struct engine_call *call,
     struct engine_reply *ret_reply, struct err *e);
-
-static void
-check(bool holds)
-{
-	if (!holds)
-		abort();
-}
 
 int
 __wrap_engine_do(struct engine *en, const struct engine_call *call,

@@ -3,6 +3,7 @@
  * is a request whose parameters and body are what its records hold, and whose
  * reply is records up to their end. All of it goes through libfcgi.
  */
+#include "check.h"
 #include "http/fcgi.h"
 #include "http/record.h"
 #include "http/target.h"
@@ -25,13 +26,6 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static struct fcgi *fcgi;
-
-static void
-check(bool holds)
-{
-	if (!holds)
-		abort();
-}
 
 static void
 set_up(void)

@@ -3,6 +3,7 @@
  * read as it was. The first byte chooses the size of the pieces; an odd one has
  * the checksums of headers mended first, or few mutations would get past them.
  */
+#include "check.h"
 #include "lib/mem.h"
 #include "lib/tar.h"
 
@@ -12,13 +13,6 @@
 #include <string.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void
-check(bool holds)
-{
-	if (!holds)
-		abort();
-}
 
 static void
 check_same_entry(const struct tar_entry *a, const struct tar_entry *b)

@@ -3,6 +3,7 @@
  * and is made of its time and its random bytes; bytes come back from their
  * text, and what is read as bytes is read from its proper text too.
  */
+#include "check.h"
 #include "lib/base64.h"
 #include "lib/mem.h"
 #include "lib/str.h"
@@ -13,13 +14,6 @@
 #include <string.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void
-check(bool holds)
-{
-	if (!holds)
-		abort();
-}
 
 static void
 check_id(const char *text)
